@@ -88,6 +88,7 @@ class Prover:
                 made.batch,
                 self.settings,
                 keeps_cells=made.keeps_cells,
+                bounds=made.bounds,
             )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)

@@ -170,7 +170,7 @@ class DynamicDims(AdvisingPass):
             result = repair(model, plan.frozen_sizes, plan.batch, log, self.name)
             outputs = declare_outputs(result.model, plan, result.batch_axes, log, self.name)
             note_symbols(result, outputs, log, self.name)
-            model, plan = result.model, replace(plan, keeps_cells=result.keeps_cells)
+            model, plan = result.model, replace(plan, keeps_cells=result.keeps_cells, bounds=result.bounds)
         else:
             declare_outputs(model, plan, {}, log, self.name)
         log.record_fact("", "", plan)

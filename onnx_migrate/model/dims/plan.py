@@ -40,6 +40,8 @@ class DimPlan:
 
     dims: tuple[DynamicDim, ...] = ()
     output_names: Axes = field(default_factory=dict)
+    bounds: tuple[int, int] = (0, 0)
+    """The step and the least length of images that computed tables allow; 0 for any."""
     keeps_cells: bool = False
     """Whether each cell of a feature map must keep its numbers at other sizes: grids that were computed count pixels."""
 
@@ -144,7 +146,7 @@ class DimPlan:
                     changed.setdefault(new.name, {})[axis] = symbol
         found = _dims(changed, before)
         dims = tuple(known.get((dim.input, dim.axis, dim.symbol), dim) for dim in found)
-        return DimPlan(dims, keeps_cells=self.keeps_cells)
+        return DimPlan(dims, bounds=self.bounds, keeps_cells=self.keeps_cells)
 
 
 def _dims(axes: Axes, interface: Interface, known_batch: Set[str] = frozenset()) -> tuple[DynamicDim, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -47,6 +47,9 @@ Networks with strides accept only some sizes, and tables of positions are only a
 
 _STEPS = (2, 3, 4, 8, 16, 32, 64)
 """Distances between sizes that networks with strides accept."""
+
+_FACTORS = (1, 2, 4)
+"""Multiples of the step from the frozen size to an accepted one, at which all symbols are tried at once."""
 
 
 def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str, tuple[int, int]]) -> int:
@@ -114,11 +117,31 @@ def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
 
 
 def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) -> None:
-    """Run with another size of every symbol: those `accepted`, and batches of 2 or 3. Raises RequirementViolated."""
-    sizes = {**runner.symbols, **accepted}
-    sizes |= {symbol: 2 if runner.symbols[symbol] != 2 else 3 for symbol in runner.batch}
-    where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-    runner.require_run(sizes, f"{where} at once")
+    """Run with another size of every symbol: those `accepted`, and batches of 2 or 3. Raises RequirementViolated.
+
+    A model may accept only some combinations, for example areas of a feature map that four divides. Then larger sizes are tried.
+    """
+    batch = {symbol: 2 if runner.symbols[symbol] != 2 else 3 for symbol in runner.batch}
+    first: RequirementViolated | None = None
+    for factor in _FACTORS if len(accepted) > 1 else _FACTORS[:1]:
+        larger = {
+            symbol: runner.symbols[symbol] + factor * (size - runner.symbols[symbol])
+            for symbol, size in accepted.items()
+        }
+        sizes = {**runner.symbols, **larger, **batch}
+        where = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        try:
+            runner.require_run(sizes, f"{where} at once")
+        except RequirementViolated as error:
+            if not isinstance(error.__cause__, EvaluationError):
+                raise
+            first = first or error
+            continue
+        if first is not None:
+            runner.notes.append(f"{first}; it does with {where}, so not every combination of sizes works")
+        return
+    assert first is not None
+    raise first
 
 
 def _require_same_batch(
@@ -158,10 +181,12 @@ def prove_dynamic(
     settings: Settings | None = None,
     *,
     keeps_cells: bool = False,
+    bounds: tuple[int, int] = (0, 0),
 ) -> DynamicProof:
     """Run `result` in a child process at the frozen sizes (`symbols`: name to size) and at two others of each symbol.
 
-    With `keeps_cells`, each cell of a feature map must give the same numbers at a larger size, from the same features.
+    `bounds` are a step and a least length of images, which become conditions. With `keeps_cells`, each cell of a feature map must
+    give the same numbers at a larger size, from the same features.
 
     For a symbol in `batch`, every item of a batch must also equal its own run. The other symbols must leave the batch unchanged.
     The proof fails if the model cannot be run, and it is not determined if time or memory runs out. The proof, not an exception,
@@ -173,10 +198,29 @@ def prove_dynamic(
     seconds = time.perf_counter() - start
     if isinstance(ending, process.Returned):
         proof: DynamicProof = ending.value
-        return replace(proof, seconds=seconds)
+        conditions = proof.conditions
+        if proof.holds and any(bounds):
+            conditions = _with_bounds(conditions, symbols.keys() - batch, *bounds)
+        return replace(proof, seconds=seconds, conditions=conditions)
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
     return DynamicProof(False, interruption(ending), seconds=seconds, determined=is_crash_of_result(ending))
+
+
+def _with_bounds(
+    conditions: Sequence[SizeCondition], symbols: Set[str], step: int, least: int
+) -> tuple[SizeCondition, ...]:
+    """Return the conditions with a multiple of `step` in place of those on multiples that it contains, and with `least`."""
+    texts = [f"a multiple of {step}"] if step else []
+    texts += [f"at least {least}"] if least else []
+    note = f"a table of proportions is sure at {' and '.join(texts)} only, as the model shows no other sizes of it"
+    found = {symbol: SizeCondition(symbol, " and ".join(texts), note) for symbol in sorted(symbols)}
+    for condition in conditions:
+        number = condition.text.rpartition("a multiple of ")[2]
+        if not (step and number.isdecimal() and step % int(number) == 0):
+            text = f"{condition.text} and at least {least}" if least else condition.text
+            found[condition.symbol] = replace(condition, text=text)
+    return tuple(found.values())
 
 
 def prove(

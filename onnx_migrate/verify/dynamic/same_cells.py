@@ -1,6 +1,6 @@
 """Checks that each cell of a feature map gives the same numbers at other sizes, if the model computes it from the same features.
 
-The last part of a detector decodes each cell by itself: from the features of the cell and the cell's place in a grid. So this
+The last part of a detector decodes each cell separately: from the features of the cell and the cell's place in a grid. So this
 check cuts that part out. It runs the part on random features at a larger size, and on their first rows and columns at the
 original size. The original size is known to be right, so every row of its outputs must be among those of the larger size. A
 grid with rows and columns exchanged, or in another order of feature maps, does not pass.
@@ -24,24 +24,24 @@ __all__ = ["require_same_cells"]
 
 _BY_CELL = frozenset(
     {
-        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten", "Floor",
-        "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Pow", "Range",
-        "ReduceSum", "ReduceMax", "ReduceMean", "Relu", "Reshape", "ScatterND", "Shape", "Sigmoid", "Slice", "Softmax",
+        "Abs", "Add", "Cast", "Clip", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Exp", "Expand", "Flatten",
+        "Floor", "Gather", "Greater", "Identity", "Less", "Log", "Max", "Min", "Mod", "Mul", "Neg", "NonZero", "Not", "Pow",
+        "Range", "ReduceSum", "ReduceMax", "ReduceMean", "Relu", "Reshape", "ScatterND", "Shape", "Sigmoid", "Slice", "Softmax",
         "Softplus", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where", "MatMul",
     }
 )  # fmt: skip
-"""Operators of decoders, which compute a cell by itself unless they reduce the axis of the cells."""
+"""Operators of decoders, which compute each cell separately unless they reduce the axis of the cells."""
 _REDUCING = frozenset({"ReduceSum", "ReduceMax", "ReduceMean", "Softmax", "MatMul"})
 _MOST_VALUES = 64
 """Values at which the part may begin; a detector has a few for each feature map."""
 _NEAR = 1e-4
-"""The share of an output's largest number by which a cell may differ: the runtime rounds other blocks of cells differently."""
+"""The largest difference of a cell, as a share of the output's largest number: the runtime rounds other blocks differently."""
 
 
 def require_same_cells(runner: SizedRunner, sizes: Mapping[str, int]) -> None:
     """Require that cells keep their numbers at these larger sizes. Raises RequirementViolated.
 
-    Notes that they were not compared if the last part of the model does not compute each cell by itself.
+    Notes that they were not compared if the last part of the model does not compute each cell separately.
     """
     mark("result: comparing cells at other sizes")
     try:
@@ -55,7 +55,7 @@ def require_same_cells(runner: SizedRunner, sizes: Mapping[str, int]) -> None:
 def _unequal(runner: SizedRunner, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return larger sizes, in other steps for each symbol, so that no image is square or a multiple of the original one.
 
-    At a multiple, a width that stayed as it was divides the numbers of the first cells without a rest.
+    At a multiple, a width that did not change divides the numbers of the first cells without a rest.
     """
     found: dict[str, int] = {}
     for symbol, size in sizes.items():
@@ -72,7 +72,7 @@ def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:
     part = _last_part(graph)
     values = _first_values(graph, part)
     if not part or not 0 < len(values) <= _MOST_VALUES:
-        return "the last part of the model does not compute each cell by itself"
+        return "the last part of the model does not compute each cell separately"
     exposed = open_model(
         runner.runnable, UNOPTIMIZED, [name for name in values if name not in runner.feed({})]
     )
@@ -205,7 +205,8 @@ def _require_rows(name: str, few: Array, many: Array, sizes: Mapping[str, int], 
     if wrong:
         where = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
         raise RequirementViolated(
-            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are the same",
+            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are"
+            " the same",
             name,
             varied=set(sizes),
         )

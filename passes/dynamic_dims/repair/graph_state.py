@@ -48,6 +48,8 @@ class CellIndex:
 
     factors: tuple[Dim, ...]
     divided: tuple[Dim, ...] = ()
+    dim: Dim | None = None
+    """The axis that it counts; None after a division."""
 
     def suffix(self, number: int) -> int | None:
         """Return where the last factors begin whose lengths multiply to a number in the source model."""
@@ -81,6 +83,8 @@ class GraphState:
     """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
     """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
+    table_steps: set[tuple[int, int]] = field(default_factory=set)
+    """The step and the least length of images for each table (`grids.laws.Law`)."""
     table_facts: set[str] = field(default_factory=set)
     """Facts that computed tables show, which others share or the proof relies on.
 
@@ -134,7 +138,7 @@ class GraphState:
                 self.sources.setdefault(dim.sizes, (name, axis))
 
     def first_dim(self, dim: Dim) -> Dim:
-        """Return the axis that first had the lengths of an axis: it shows of which axes a feature map was made."""
+        """Return the axis that first had the lengths of an axis: its factors show the rows and columns of a feature map."""
         for graph in self.enclosing():
             if dim.sizes in graph.sources:
                 name, axis = graph.sources[dim.sizes]

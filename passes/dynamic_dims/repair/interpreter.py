@@ -107,6 +107,8 @@ class Interpreter(Visitor):
         """The nodes that removed the batch axis, and were made Reshapes that merge it with its neighbour."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, after `run`."""
+        self.table_bounds = 0, 0
+        """The step and the least length of images that computed tables allow, after `run`; 0 for any."""
         self.table_facts: set[str] = set()
         """Facts about the computed tables of the main graph, after `run` (`GraphState.table_facts`)."""
         self._resolved = resolved
@@ -130,6 +132,8 @@ class Interpreter(Visitor):
         state = self._interpret_body(graph, self._main, inputs, imports=self._model.proto.opset_import)
         self.outputs = {name: state.value(name).dims for name in self._outputs}
         self.table_facts = state.table_facts
+        steps, least = zip((0, 0), *state.table_steps, strict=True)
+        self.table_bounds = max(steps), max(least)
         symbols = set(self._assignments.sizes.values())
         for name, context in sorted(self._output_contexts.items()):
             for axis, dim in enumerate(state.value(name).dims or ()):

@@ -71,6 +71,8 @@ class RepairResult:
     batch_axes: dict[str, dict[int, str]]
     output_symbols: dict[str, list[list[str] | None]]
     symbols: tuple[str, ...]
+    bounds: tuple[int, int] = (0, 0)
+    """The step and the least length of images that computed tables allow; 0 for any."""
     keeps_cells: bool = False
     """Whether grids were computed, and all of them count pixels or are strides, so that no cell depends on the sizes."""
 
@@ -134,7 +136,9 @@ class _Attempt:
             for name, dims in outputs.items()
         }
         facts = self.interpreter.table_facts
-        return RepairResult(self.model, axes, symbols, tuple(frozen), keeps_cells=facts == {"grid"})
+        return RepairResult(
+            self.model, axes, symbols, tuple(frozen), self.interpreter.table_bounds, facts == {"grid"}
+        )
 
 
 @dataclass

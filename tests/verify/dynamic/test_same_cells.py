@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -20,7 +22,7 @@ def _with_grid(size: tuple[int, int]) -> onnx.ModelProto:
     return result
 
 
-def _proof(model: onnx.ModelProto, **options: bool) -> tuple[bool, str, tuple[str, ...]]:
+def _proof(model: onnx.ModelProto, **options: Any) -> tuple[bool, str, tuple[str, ...]]:
     proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"H": 64, "W": 64}, **options)
     return proof.holds, proof.reason, proof.notes
 
@@ -65,3 +67,14 @@ def test_a_model_that_mixes_cells_is_not_compared() -> None:
 
     assert holds, reason
     assert any("not compared" in note and "across cells" in note for note in notes)
+
+
+def test_bounds_of_tables_are_conditions_on_the_sizes() -> None:
+    model = _with_grid((64, 64))
+
+    proof = prove_dynamic(Runnable(structure=model.SerializeToString()), {"H": 64, "W": 64}, bounds=(16, 48))
+
+    assert [(each.symbol, each.text) for each in proof.conditions] == [
+        ("H", "a multiple of 16 and at least 48"),
+        ("W", "a multiple of 16 and at least 48"),
+    ]

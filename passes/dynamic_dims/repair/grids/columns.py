@@ -46,10 +46,8 @@ class Columns:
 
     @property
     def tolerance(self) -> float:
-        """Return how far a number may be from its law: eight times the rounding of the largest number."""
-        array = self.segment.array
-        eps = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
-        return 8 * eps * float(np.abs(array.astype(np.float64)).max(initial=0.0))
+        """Return how far a number may be from its law."""
+        return _tolerance(self.segment.array)
 
 
 def columns_in(parts: Sequence[Segment], own: Sequence[tuple[int, ...]]) -> list[Columns] | None:
@@ -75,15 +73,23 @@ def _of_segment(part: Segment) -> Columns:
     maps = part.map_axes
     start = tuple(slice(0, 1) if axis in maps else slice(None) for axis in range(numbers.ndim))
     first = numbers[start]
+    rounding = _tolerance(part.array)
     follows, slopes = [], []
     for axis in maps:
         others = tuple(other for other in maps if other != axis)
-        changes = (numbers != numbers.take([0], axis)).any(axis=(axis, *others), keepdims=True)
+        distance = np.abs(numbers - numbers.take([0], axis)).max(axis=(axis, *others), keepdims=True)
+        changes = distance > rounding
         follows.append(changes)
         end = tuple(slice(-1, None) if at == axis else cut for at, cut in enumerate(start))
         steps = max(part.dim(axis).frozen - 1, 1)
         slopes.append(np.where(changes, (numbers[end] - first) / steps, 0.0))
     return Columns(part, first, tuple(follows), tuple(slopes))
+
+
+def _tolerance(array: Array) -> float:
+    """Return eight times the rounding of the largest number."""
+    eps = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
+    return 8 * eps * float(np.abs(array.astype(np.float64)).max(initial=0.0))
 
 
 def _shared(follows: Array, own: tuple[int, ...]) -> Array:

@@ -36,6 +36,7 @@ _EVALUATED = frozenset(
         "Sigmoid",
         "Shape",
         "Size",
+        "Flatten",
     }
 )
 """Operators that exporters compute tables with, beside shape arithmetic; onnx's reference evaluator computes them."""

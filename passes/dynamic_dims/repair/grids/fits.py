@@ -3,11 +3,11 @@
 A column that follows an axis of a feature map is (position + offset) * scale + bias. The scale of a kind changes with the
 sizes in its own way:
 
-PIXELS      a number, as the stride of an anchor in pixels
-SHARE       a number / the length of the feature map, as in proportions of the image
-EDGE        a number / (the length of the feature map - 1), as in linspace
-IMAGE_SHARE a number / the length of the image, as in stride / height
-STRETCHED   a number * the length of the image / the length of the feature map
+- PIXELS: a number, for example the stride of an anchor in pixels.
+- SHARE: a number / the length of the feature map, for example proportions of the image.
+- EDGE: a number / (the length of the feature map - 1), for example linspace.
+- IMAGE_SHARE: a number / the length of the image, for example stride / height.
+- STRETCHED: a number * the length of the image / the length of the feature map.
 """
 
 from __future__ import annotations
@@ -89,8 +89,16 @@ def fit_of(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -
         offset = np.where(moves, common_offset, 0.0)
         bias = columns.first - offset * slopes
         bias = np.where(moves & (np.abs(bias) <= columns.tolerance), 0.0, bias)
+        if kind is Kind.IMAGE_SHARE and not _is_one_stride(each):
+            return None
         found.append(Fit(columns, kind, tuple(each), offset, bias))
     return found
+
+
+def _is_one_stride(scales: Sequence[Array]) -> bool:
+    """Return whether a feature map has one stride along rows and columns: other scales only round to whole numbers."""
+    numbers = {scale for array in scales for scale in np.unique(array).tolist()} - {0.0}
+    return len(numbers) < 2
 
 
 def _unit(columns: Columns, role: int, kind: Kind, images: Sequence[int | None]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,12 @@ from .writer import TableWriter
 __all__ = ["follow_image_sizes"]
 
 _MOST = 64
-"""Numbers in a constant that is looked at; limits and factors are one or four numbers."""
+"""The most numbers in a constant with limits or factors; most have one or four."""
 _LEAST = 16
 """Lengths of images that are looked for; smaller numbers are more often strides, or numbers of something else."""
 _NEAR = 1e-6
+_SCALING = frozenset({"Mul", "Div", "Min", "Max", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+"""Operators that scale coordinates by the size of the image, or compare them with it."""
 
 
 def follow_image_sizes(context: NodeContext) -> None:
@@ -31,9 +34,11 @@ def follow_image_sizes(context: NodeContext) -> None:
     marks = [known.get(name) for name in context.node.input]
     tracked = next((at for at, mark in enumerate(marks) if mark is not None), None)
     if tracked is None:
+        _follow_map_lengths(context)
         return
     if context.node.op_type == "Clip":
         _limit(context)
+    if context.node.op_type not in _SCALING:
         return
     mark = marks[tracked]
     for index, name in enumerate(context.node.input):
@@ -42,12 +47,38 @@ def follow_image_sizes(context: NodeContext) -> None:
             continue
         sized = _sized(context, index, array, mark)
         if sized is not None:
+            if any(
+                dim.sizes == own.sizes for dim in _divisors(sized) for _, own in _map_axes(context, index)
+            ):
+                context.graph_state.table_facts.add("map lengths")
             _replace(context, index, sized, array.dtype)
+
+
+def _divisors(sized: _Sized) -> list[Dim]:
+    lengths = sized.quantity.times or sized.quantity.over
+    return [] if lengths is None else [dim for dim, _ in lengths.masks]
+
+
+def _follow_map_lengths(context: NodeContext) -> None:
+    """Replace the divisor of other numbers of a feature map, if coordinates of the model are divided by its lengths.
+
+    These are the sizes of boxes: no grid is added to them, so nothing shows whether they are widths or heights but the length.
+    """
+    node = context.node
+    if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts:
+        return
+    array = constant_array(context, node.input[1])
+    if array is None or array.size != 1 or array.dtype.kind != "f":
+        return
+    nothing = np.zeros([1] * max(array.ndim, 1), np.int64)
+    sized = _sized(context, 1, array, nothing)
+    if sized is not None:
+        _replace(context, 1, sized, array.dtype)
 
 
 @dataclass(frozen=True)
 class _Sized:
-    """The numbers of a constant, of which some are lengths of the image: `less` is subtracted, or all are `inverse`."""
+    """The numbers of a constant, some of them lengths of the image; `inverse` says that they are 1 / length."""
 
     quantity: Quantity
     inverse: bool
@@ -56,34 +87,39 @@ class _Sized:
 
 def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Sized | None:
     """Return a constant with the lengths of the image that it holds; None if it holds none. Raises UnrepairableNode."""
-    images = _images(context)
     numbers = array.astype(np.float64)
-    for form, inverse, less in (
-        (numbers, False, 0.0),
-        (numbers + 1, False, 1.0),
-        (_inverse(numbers), True, 0.0),
-    ):
-        equal = {role: np.abs(form - dim.frozen) <= _NEAR * dim.frozen for role, dim in images.items()}
-        matches = np.logical_or.reduce(list(equal.values())) if equal else np.zeros_like(numbers, bool)
-        if less and (matches & ~(numbers % 2 == 1)).any():
+    divides = context.node.op_type == "Div" and index == 1
+    forms = ((numbers, False, 0.0), (numbers + 1, False, 1.0), (_inverse(numbers), True, 0.0))
+    for form, inverse, less in forms:
+        scales = (divides and not less) or (context.node.op_type == "Mul" and inverse)
+        lengths_held = _lengths_held(context, index, form, mark, maps=scales)
+        if lengths_held is None or (less and (numbers % 2 != 1).any()):
             continue
-        if not matches.any():
-            continue
-        roles = _roles_of(context, index, equal, mark, matches)
-        lengths = Lengths(
-            tuple(
-                (images[role], (roles == role).astype(np.int64)) for role in images if (roles == role).any()
-            )
-        )
-        held = np.asarray(np.logical_or.reduce([mask.astype(bool) for _, mask in lengths.masks]))
+        held = np.asarray(np.logical_or.reduce([mask.astype(bool) for _, mask in lengths_held.masks]))
         numerator = np.where(held, 1.0, numbers)
         subtracted = np.where(held, less, 0.0) if less else None
-        over, times = (lengths, None) if inverse else (None, lengths)
-        shown = ", ".join(sorted({context.name_of(dim) for dim, _ in lengths.masks}))
+        over, times = (lengths_held, None) if inverse else (None, lengths_held)
+        shown = ", ".join(dict.fromkeys(context.name_of(dim) for dim, _ in lengths_held.masks))
         context.graph_state.table_facts.add("sized")
-        text = f"holds the size of the image, which becomes {shown}"
+        text = f"holds the size of the image or of a feature map, which becomes {shown}"
         return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), inverse, text)
     return None
+
+
+def _lengths_held(
+    context: NodeContext, index: int, numbers: Array, mark: Array, *, maps: bool
+) -> Lengths | None:
+    """Return which columns hold which length, of the image or with `maps` of the feature map too; None if none does.
+
+    Raises UnrepairableNode.
+    """
+    candidates = [*_images(context), *(_map_axes(context, index) if maps else ())]
+    equal = [np.abs(numbers - dim.frozen) <= _NEAR * dim.frozen for _, dim in candidates]
+    if not candidates or not np.logical_or.reduce(equal).any():
+        return None
+    chosen = _chosen(context, index, [role for role, _ in candidates], equal, mark)
+    masks = ((dim, (chosen == number).astype(np.int64)) for number, (_, dim) in enumerate(candidates, 1))
+    return Lengths(tuple((dim, mask) for dim, mask in masks if mask.any()))
 
 
 def _inverse(numbers: Array) -> Array:
@@ -91,40 +127,56 @@ def _inverse(numbers: Array) -> Array:
         return np.where(numbers == 0, 0.0, 1 / numbers)
 
 
-def _images(context: NodeContext) -> dict[int, Dim]:
+def _images(context: NodeContext) -> list[tuple[int, Dim]]:
     """Return the lengths of the image that grids of the model follow, along its rows and its columns."""
-    return {role: dim for role, dim in context.graph_state.image_axes.items() if dim.frozen >= _LEAST}
+    return [(role, dim) for role, dim in context.graph_state.image_axes.items() if dim.frozen >= _LEAST]
 
 
-def _roles_of(
-    context: NodeContext, index: int, equal: dict[int, Array], mark: Array, matches: Array
+def _map_axes(context: NodeContext, index: int) -> list[tuple[int, Dim]]:
+    """Return the axes of the feature map that the other operand is of, its rows and its columns.
+
+    Programs divide by them to get proportions. The function skips a length that is also the stride of the map.
+    """
+    dims = context.dims(1 - index) or ()
+    factors = [factor for dim in dims if dim is not None for factor in dim.flat_factors() if factor.varies]
+    if len(factors) != 2 or any(factor.of_batch for factor in factors):
+        return []
+    images = dict(_images(context))
+    pairs = list(zip((DOWN, ACROSS), factors, strict=True))
+    return [
+        (role, dim)
+        for role, dim in pairs
+        if dim.frozen > 1 and role in images and images[role].frozen != dim.frozen**2
+    ]
+
+
+def _chosen(
+    context: NodeContext, index: int, roles: Sequence[int], equal: Sequence[Array], mark: Array
 ) -> Array:
-    """Return for each column the axis of the image whose length it holds, 0 for none. Raises UnrepairableNode."""
-    rank = max(mark.ndim, matches.ndim)
+    """Return for each column the number of the length that it holds, from 1, and 0 for none. Raises UnrepairableNode."""
+    own = equal[0]
+    rank = max(mark.ndim, own.ndim)
     shown = mark.reshape([1] * (rank - mark.ndim) + list(mark.shape))
-    shape = np.broadcast_shapes(shown.shape, matches.shape)
-    marks, match = _with_sizes(np.broadcast_to(shown, shape)), np.broadcast_to(matches, shape)
-    roles = np.zeros(shape, np.int64)
-    for role, same in equal.items():
-        fits = np.broadcast_to(same, shape) & match
-        other = [np.broadcast_to(each, shape) for each_role, each in equal.items() if each_role != role]
-        alone = fits & ~np.logical_or.reduce(other) if other else fits
-        roles = np.where(
-            fits & ((marks == role) | (alone & (marks != DOWN) & (marks != ACROSS))), role, roles
-        )
-    if (match & (roles == 0)).any() and marks.any():
-        name = context.rw.input(index)
+    shape = np.broadcast_shapes(shown.shape, own.shape)
+    marks = _with_sizes(np.broadcast_to(shown, shape))
+    fits = [np.broadcast_to(each, shape) for each in equal]
+    count = np.sum(fits, 0)
+    chosen = np.zeros(shape, np.int64)
+    for number, (role, fit) in enumerate(zip(roles, fits, strict=True), 1):
+        is_role = (marks == role) | ((count == 1) & (marks != DOWN) & (marks != ACROSS))
+        chosen = np.where(fit & is_role & (chosen == 0), number, chosen)
+    if ((count > 0) & (chosen == 0)).any():
         context.refuse(
-            f"constant {name!r} holds a length of the exported image beside coordinates, and the model does not show"
-            " whether it is the height or the width. Export it with a height other than the width",
+            f"constant {context.rw.input(index)!r} holds a length of the exported image beside coordinates, and the model"
+            " does not show whether it is the height or the width. Export it with a height other than the width",
             index,
         )
-    wide = [axis for axis in range(len(shape)) if shape[axis] > 1 and (roles != roles.take([0], axis)).any()]
+    wide = [axis for axis in range(rank) if shape[axis] > 1 and (chosen != chosen.take([0], axis)).any()]
     keep = tuple(
-        slice(None) if axis in wide or (matches.ndim == rank and matches.shape[axis] > 1) else slice(0, 1)
+        slice(None) if axis in wide or (own.ndim == rank and own.shape[axis] > 1) else slice(0, 1)
         for axis in range(rank)
     )
-    return np.asarray(roles[keep])
+    return np.asarray(chosen[keep])
 
 
 def _with_sizes(marks: Array) -> Array:

@@ -15,13 +15,14 @@ from ..domain.values import dtype_of
 from ..graph_state import CellIndex
 from ..node_context import NodeContext
 from .constants import constant_array
+from .tables import computed_table
 
 __all__ = ["follow_cell_indices"]
 
 _SAME = frozenset(
     {
         "Cast", "Reshape", "Unsqueeze", "Squeeze", "Gather", "GatherElements", "GatherND", "Slice", "Expand", "Transpose",
-        "Identity", "Floor", "Flatten", "Tile", "Trunc", "Sub", "Max", "Min", "Split", "Clip",
+        "Identity", "Floor", "Flatten", "Tile", "Trunc", "Sub", "Max", "Min", "Split", "Clip", "Where", "Add",
     }
 )  # fmt: skip
 
@@ -35,11 +36,18 @@ def follow_cell_indices(context: NodeContext) -> None:
     if node.op_type in ("TopK", "ArgMax", "ArgMin"):
         _start(context)
         return
-    index = known.get(node.input[0]) if node.input else None
+    if node.op_type in ("Gather", "GatherElements", "GatherND"):
+        _compute_gathered(context)
+    if node.op_type == "Concat":  # of the indices along several axes, for a GatherND
+        known.update((node.output[0], known[name]) for name in node.input if name in known)
+        return
+    index = next((known[name] for name in node.input if name in known), None)
     if index is None:
         return
     if node.op_type in _SAME:
         known.update((name, index) for name in node.output if name)
+        return
+    if node.input[0] not in known:
         return
     number = _number(context) if node.op_type in ("Div", "Mod", "Mul") else None
     if number is None:
@@ -55,13 +63,30 @@ def follow_cell_indices(context: NodeContext) -> None:
         _replace(context, number, tail)
 
 
+def _compute_gathered(context: NodeContext) -> None:
+    """Compute a constant table if the node gathers rows of cells from it."""
+    index = context.graph_state.cell_indices.get(context.rw.input(1))
+    dims = context.known(0)
+    if index is None or index.dim is None or not dims or any(dim.varies for dim in dims):
+        return
+    axis = context.attributes.get("axis", 0) % len(dims)
+    axes = range(len(dims)) if context.node.op_type == "GatherND" else [axis]
+    along = [axis for axis in axes if dims[axis].frozen == index.dim.frozen]
+    if len(along) == 1 and not computed_table(context, 0, {along[0]: index.dim}):
+        context.refuse(
+            f"{context.describe(context.rw.input(0))} has {index.dim.frozen} rows, one for each of the cells that the index"
+            f" counts, but their number changes with {context.symbols_in(index.dim)}",
+            0,
+        )
+
+
 def _start(context: NodeContext) -> None:
     """Record the indices that a TopK, ArgMax or ArgMin returns of an axis that changes."""
     node, dims = context.node, context.dims(0)
     axis = context.attributes.get("axis", -1 if node.op_type == "TopK" else 0)
     dim = dims[axis] if dims and -len(dims) <= axis < len(dims) else None
-    if dim is not None and dim.varies and len(dim.flat_terms()) == 1 and node.output[-1]:
-        context.graph_state.cell_indices[node.output[-1]] = CellIndex(tuple(dim.flat_factors()))
+    if dim is not None and dim.varies and not dim.of_batch and node.output[-1]:
+        context.graph_state.cell_indices[node.output[-1]] = CellIndex(tuple(dim.flat_factors()), dim=dim)
 
 
 def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:

@@ -6,6 +6,7 @@ constant is used. If none does, the constant was computed in another precision, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,6 +39,10 @@ class Law:
     """Whether sizes of boxes are pixels that are divided by the length of the image."""
     clipped: bool = False
     """Whether proportions are limited to [0, 1]."""
+    step: int = 0
+    """The law is sure for images that are whole multiples of this length; 0 if it is sure for all sizes."""
+    least: int = 0
+    """The law is sure for images of at least this length: smaller ones may limit boxes that are larger than they are."""
     keeps_cells: bool = False
     """Whether the numbers of a cell are the same at any size of the image."""
     is_grid: bool = False
@@ -53,8 +58,8 @@ def grid_law(
 ) -> Law | None:
     """Return the law of a table whose columns are affine; None if no kind of scale fits. Raises AmbiguousSizes.
 
-    `pixels` and `clipped` are facts of another table of the model: its proportions are pixels divided by the length of the
-    image, or are limited to [0, 1]. Where the image is a whole number of strides long, this table shows neither.
+    `pixels` and `clipped` are facts of another table of the model. `pixels` says that its proportions are pixels divided by
+    the length of the image, `clipped` that it limits them to [0, 1]. This table may show neither.
     """
     if not all(columns.is_affine for columns in parts) or not _is_shown(parts):
         return None
@@ -78,8 +83,33 @@ def grid_law(
             is_grid = any(formula.selectors for formula in law.formulas)
             limited = any(size.clipped for size in sizes)
             constant = kind is Kind.PIXELS and not in_pixels
-            return replace(law, is_grid=is_grid, pixels=in_pixels, clipped=limited, keeps_cells=constant)
+            step = _longest_stride(parts, frozen) if _has_two_laws(parts, kind, frozen) else 0
+            law = replace(
+                law, is_grid=is_grid, pixels=in_pixels, clipped=limited, keeps_cells=constant, step=step
+            )
+            if in_pixels and not limited and max(float(fit.bias.max()) for fit in fits) <= 1:
+                law = replace(law, least=math.ceil(max(float(size.bias.max()) for size in sizes)))
+            return law
     return None
+
+
+def _has_two_laws(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -> bool:
+    """Return whether proportions of the feature map and of the image give the same numbers.
+
+    They do if the image is a whole number of strides long, and differ at other sizes.
+    """
+    if kind not in (Kind.SHARE, Kind.IMAGE_SHARE):
+        return False
+    return all(fit_of(parts, each, images) is not None for each in (Kind.SHARE, Kind.IMAGE_SHARE))
+
+
+def _longest_stride(parts: Sequence[Columns], images: Sequence[int | None]) -> int:
+    return max(
+        round(image / columns.length(role))
+        for columns in parts
+        for role, image in enumerate(images)
+        if image is not None
+    )
 
 
 def _is_shown(parts: Sequence[Columns]) -> bool:

@@ -1,4 +1,4 @@
-"""The sizes of boxes in a table of proportions: a share of the image at any size, or a number of pixels divided by its length.
+"""The sizes of boxes in a table of proportions: shares of the image, or pixels divided by its length.
 
 For a square image both give the same numbers, so a table for one does not show which of them holds.
 """

@@ -85,6 +85,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
                 "grid": law.keeps_cells,
                 "sized": not law.keeps_cells,
             }
+            context.graph_state.table_steps.add((law.step, law.least))
             context.graph_state.table_facts.update(fact for fact, holds in facts.items() if holds)
         else:
             context.graph_state.table_facts.add("sized")
@@ -99,9 +100,9 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
 
 
 def _tells_axes_apart(context: NodeContext, lengths: Mapping[int, Dim]) -> bool:
-    """Return whether the sample sizes are whole strides apart, and no two axes of one feature map have equal lengths at all of them.
+    """Return whether the sample sizes are whole strides apart, and no two axes of a feature map are equal at all of them.
 
-    Otherwise the rows of a feature map cannot be told from its columns, and the table would get the wrong lengths.
+    Otherwise the rows and the columns of a feature map look alike, and the table would get the wrong lengths.
     """
     assignments = context.assignments
     free = [sizes for name, sizes in assignments.sizes.items() if name not in assignments.batch]
@@ -123,14 +124,13 @@ def _is_plain(array: Array, lengths: Mapping[int, Dim]) -> bool:
 def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
     """Record which columns of a grid are coordinates along the rows and the columns of the image."""
     formula = law.formulas[0]
-    maps = [axis for axis, size in enumerate(formula.axes) if isinstance(size, Dim)]
     own = _own_axes(table, Segment(table.array, formula.axes))
     shape = [size if axis not in table.lengths else 1 for axis, size in enumerate(table.array.shape)]
     marks = np.zeros(shape, np.int64)
     for selector in formula.selectors:
         dim = formula.axes[selector.axis]
         image = image_length(context.assignments, dim) if isinstance(dim, Dim) else None
-        role = (DOWN, ACROSS)[maps.index(selector.axis)] if len(maps) == 2 else BOTH
+        role = _role(context, image)
         if image is not None and role != BOTH:
             context.graph_state.image_axes.setdefault(role, image)
         columns = np.broadcast_to(
@@ -139,6 +139,15 @@ def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
         anchors = tuple(axis for axis in range(columns.ndim) if axis not in own)
         marks = np.where(columns.any(axis=anchors).reshape(shape), role, marks)
     context.graph_state.coordinates[name] = marks
+
+
+def _role(context: NodeContext, image: Dim | None) -> int:
+    """Return the mark of coordinates along an axis of the image: height comes before width in all layouts."""
+    assignments = context.assignments
+    free = [sizes for name, sizes in assignments.sizes.items() if name not in assignments.batch]
+    if image is None or len(free) > 2 or image.sizes not in free:
+        return BOTH
+    return (DOWN, ACROSS)[free.index(image.sizes)]
 
 
 def _law(context: NodeContext, table: _Table) -> Law | WindowMasks | None:
@@ -225,6 +234,7 @@ def _learned(context: NodeContext, name: str, table: _Table) -> str:
 def _ambiguous(name: str, table: _Table) -> str:
     axis, dim = next(iter(table.lengths.items()))
     return (
-        f"constant {name!r} holds boxes for a length of {dim.frozen} along axis {axis}. For a square image their sizes may be"
-        " pixels or shares of the image, and the model does not show which. Export it with a height other than the width"
+        f"constant {name!r} has {dim.frozen} rows along axis {axis}, and follows two rules of the sizes. They give the same"
+        " numbers for a square image: sizes are pixels or shares of the image, or rows and columns are exchanged. Export the"
+        " model with a height other than the width"
     )

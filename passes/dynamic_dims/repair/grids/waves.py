@@ -37,8 +37,8 @@ class _Waves:
 def wave_law(parts: Sequence[Columns], is_square: bool) -> Law | None:
     """Return the law of a table of sines and cosines; None if it is no such table.
 
-    Raises AmbiguousSizes for a table of a square map that may go through the map row by row or column by column: published
-    code writes sines before cosines, and the encoding of the column index first.
+    Raises AmbiguousSizes for a table of a square map that may go through the map row by row or column by column. Published
+    code writes the encoding of the column index first, and all its sines before the cosines.
     """
     if any((np.abs(columns.segment.array.astype(np.float64)) > 1 + 1e-6).any() for columns in parts):
         return None

@@ -17,7 +17,7 @@ from .windows import WindowMasks
 __all__ = ["TableWriter"]
 
 _FIRST_RANGE, _FIRST_REDUCE_WITH_INPUT = 11, 18
-"""The opset that has Range, and the one from which the axes of a ReduceMin are an input."""
+"""The first opset with Range, and the first opset with the axes of a ReduceMin as an input."""
 
 
 class TableWriter:

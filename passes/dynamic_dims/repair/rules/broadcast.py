@@ -27,13 +27,29 @@ def normalization(context: NodeContext) -> None:
 
 @rule("Concat")
 def concat(context: NodeContext) -> None:
-    """Expand the operands of a Concat that are fixed along an axis on which the others vary alike."""
+    """Expand the operands of a Concat that are fixed along an axis on which the others vary alike, or compute them."""
     shapes = [context.known(index) or () for index in range(len(context.inputs))]
     rank = len(shapes[0])
     if not rank or any(len(shape) != rank for shape in shapes):
         return
-    for axis in set(range(rank)) - {context.attributes.get("axis", 1) % rank}:
+    along = context.attributes.get("axis", 1) % rank
+    others = {axis: _one_length(shape[axis] for shape in shapes) for axis in range(rank) if axis != along}
+    for index, shape in enumerate(shapes):
+        lengths = {
+            axis: dim
+            for axis, dim in others.items()
+            if dim is not None and not shape[axis].varies and shape[axis].frozen == dim.frozen != 1
+        }
+        if lengths and not _has_equal_rows(context, index, lengths):
+            computed_table(context, index, lengths)
+    for axis in others:
         _expand_alike(context, range(len(shapes)), axis, [shape[axis] for shape in shapes])
+
+
+def _has_equal_rows(context: NodeContext, index: int, axes: Iterable[int]) -> bool:
+    """Return whether the rows of a constant are equal along each of these axes."""
+    array = context.rw.constant_value(context.rw.input(index))
+    return array is not None and all(bool((array == array.take([0], axis)).all()) for axis in axes)
 
 
 @rule("Add", "Sub", "Mul", of_constants=True)
@@ -66,7 +82,7 @@ def broadcast(context: NodeContext) -> None:
 
 
 def _one_length(dims: Iterable[Dim | None]) -> Dim | None:
-    """Return the one varying length among these, if possible one that shows of which axes it was made."""
+    """Return the one varying length among these, if possible one that has factors or terms."""
     varying = [dim for dim in dims if dim is not None and dim.varies]
     if len(set(varying)) != 1:
         return None

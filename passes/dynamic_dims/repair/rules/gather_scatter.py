@@ -14,7 +14,7 @@ import onnx
 
 from ..domain import Array, Dim, SampledValue, fixed, merged_axis
 from ..graph_state import upstream
-from ..grids import computed_table
+from ..grids import computed_table, constant_array
 from ..node_context import NodeContext
 from ..operand_edits import emit_range, expand_operand, tile_operand
 from ..rule_table import rule
@@ -39,7 +39,7 @@ def gather_nd(context: NodeContext) -> None:
     if not x or index is None or not dims:
         return
     batch_dims = context.attributes.get("batch_dims", 0)
-    if not index.varies:
+    if _is_constant(context):
         for dim in x[batch_dims : batch_dims + dims[-1].frozen]:
             _refuse_precomputed(context, dim)
     batch = x[0]
@@ -117,7 +117,7 @@ def _gather_rows(context: NodeContext) -> None:
     if along is None:
         return
     count = prod(dim.frozen for dim in dims)
-    if not index.varies and count > 1 and 2 * count >= along.frozen:
+    if count > 1 and 2 * count >= along.frozen and _is_constant(context):
         _refuse_precomputed(context, along)
     if index.data is not None and not along.varies:
         _tile_rows(context, axis, along, index.data)
@@ -150,6 +150,11 @@ def _emit_offset_indices(context: NodeContext, along: Dim, each: Dim, dtype: int
     step = context.emit_length(each, kind, 0, [source]) if each.varies else rw.constant(rows, "rows")
     starts = emit_range(rw, (first, limit, step), rank, 0, hint="starts", shape_hint="column")
     return rw.before("Add", [rw.input(1), starts], hint="rows")
+
+
+def _is_constant(context: NodeContext) -> bool:
+    """Return whether the indices are a constant, or computed from constants alone."""
+    return constant_array(context, context.rw.input(1)) is not None
 
 
 def _refuse_precomputed(context: NodeContext, dim: Dim | None) -> None:

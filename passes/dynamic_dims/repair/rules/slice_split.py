@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..domain import Array, Dim, Dims
-from ..domain.values import known_value
+from ..domain import Array, Dim, Dims, SampledValue
+from ..domain.values import joined_axis, known_value
 from ..node_context import NodeContext
 from ..rule_table import rule
 
@@ -13,15 +15,18 @@ _END = np.iinfo(np.int64).max
 
 
 @rule("Slice", of_constants=True)
-def slice_(context: NodeContext) -> None:
-    """Make a Slice to the end of a varying axis end there at any size, and choose other ends."""
+def slice_(context: NodeContext) -> list[SampledValue] | None:
+    """Make a Slice to the end of a varying axis end there at any size, and choose other ends.
+
+    Returns the output's value where it is one of the feature maps that a Concat joined.
+    """
     dims = context.dims(0)
     if "starts" in context.attributes:
         _by_attributes(context)
-        return
+        return None
     starts, ends = context.integers(1), context.integers(2)
     if dims is None or starts is None or ends is None:
-        return
+        return None
     if starts.ndim != 1 or starts.shape != ends.shape:
         context.rw.refuse(
             f"it has {starts.size} starts and {ends.size} ends, of {starts.ndim} and {ends.ndim} axes",
@@ -30,7 +35,11 @@ def slice_(context: NodeContext) -> None:
         )
     axes, steps = context.integers(3), context.integers(4)
     if (context.rw.input(3) and axes is None) or (context.rw.input(4) and steps is None):
-        return
+        return None
+    whole = steps is None or bool((steps == 1).all())
+    part = _cut_between_terms(context, dims, starts, ends, axes) if whole else None
+    if part is not None:
+        return [part]
     _cut_from_the_end(context, dims, starts, axes)
     starts = context.integers(1)
     assert starts is not None
@@ -44,15 +53,53 @@ def slice_(context: NodeContext) -> None:
         else:
             entries.append(_end(context, dim, start, end, step, index))
     if entries == ends.tolist():
-        return
+        return None
     if ends.dtype != np.int64:
         _narrow(context, entries)
-        return
+        return None
     shown = ", ".join(
         "the end" if entry == _END else str(entry) if isinstance(entry, int) else context.name_of(entry)
         for entry in entries
     )
     context.write_shape(2, entries, f"ends {ends.tolist()} → [{shown}]")
+    return None
+
+
+def _cut_between_terms(
+    context: NodeContext, dims: Dims, starts: Array, ends: Array, axes: Array | None
+) -> SampledValue | None:
+    """Start and end a Slice where the axes begin and end that a Concat joined, as each feature map; None if it does not."""
+    axis = int(axes[0]) % len(dims) if axes is not None else 0
+    dim = dims[axis] if len(starts) == 1 else None
+    x = context.input(0)
+    if x is None or dim is None or not dim.varies or starts.dtype != np.int64:
+        return None
+    terms = dim.flat_terms()
+    bounds = [sum(term.frozen for term in terms[:count]) for count in range(len(terms) + 1)]
+    start, end = int(starts[0]), min(int(ends[0]), dim.frozen)
+    if len(terms) < 2 or start not in bounds or end not in bounds or start >= end:
+        return None
+    first, last = bounds.index(start), bounds.index(end)
+    for index, count, given in ((1, first, starts), (2, last, ends)):
+        what = ("starts", "ends")[index - 1]
+        if 0 < count < len(terms):
+            shown = " + ".join(context.name_of(term) for term in terms[:count])
+            name = _emit_sum(context, terms[:count], index)
+            context.set_input(index, name, f"{what} {given.tolist()} → [{shown}]")
+        elif count and int(given[0]) < max(dim.sizes):
+            whole = np.array([_END], np.int64)
+            name = context.rw.constant(whole, what)
+            context.set_input(index, name, f"{what} {given.tolist()} → [the end]", known_value(whole))
+    return x.with_axis(axis, joined_axis(terms[first:last]))
+
+
+def _emit_sum(context: NodeContext, terms: Sequence[Dim], index: int) -> str:
+    """Write the sum of lengths, as a vector of one number; return its name."""
+    names = [context.emit_shape([term], index) for term in terms]
+    total = names[0]
+    for name in names[1:]:
+        total = context.rw.before("Add", [total, name], hint="sum")
+    return total
 
 
 def _cut_from_the_end(context: NodeContext, dims: Dims, starts: Array, axes: Array | None) -> None:
@@ -133,17 +180,25 @@ def _by_attributes(context: NodeContext) -> None:
 
 
 @rule("Split")
-def split(context: NodeContext) -> None:
-    """Split a varying axis into as many equal parts at any size; refuse unequal parts. Raises UnrepairableNode."""
+def split(context: NodeContext) -> list[SampledValue] | None:
+    """Split a varying axis into as many equal parts at any size, or into the axes that a Concat joined.
+
+    Returns the values of the outputs in the second case. Refuses other unequal parts: raises UnrepairableNode.
+    """
     dims, attributes = context.dims(0), context.attributes
     axis = attributes.get("axis", 0)
     dim = dims[axis] if dims is not None else None
     if dim is None or not dim.varies:
-        return
+        return None
     sizes = context.integers(1)
     given = sizes.tolist() if sizes is not None else attributes.get("split")
     if given is None:
-        return
+        return None
+    x, terms = context.input(0), dim.flat_terms()
+    if sizes is not None and x is not None and len(terms) > 1 and given == [term.frozen for term in terms]:
+        shown = ", ".join(map(context.name_of, terms))
+        context.write_shape(1, list(terms), f"split {given} → [{shown}]: the feature maps that were joined")
+        return [x.with_axis(axis % len(dims or ()), term) for term in terms]
     if len(set(given)) > 1 or any(size % len(given) for size in dim.sizes):
         context.refuse(
             f"it splits axis {axis}, which changes with {context.symbols_in(dim)}, into parts of the fixed lengths"
@@ -158,3 +213,4 @@ def split(context: NodeContext) -> None:
     else:
         context.rw.drop("split")
         context.rw.note(reason)
+    return None

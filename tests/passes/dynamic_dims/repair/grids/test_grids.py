@@ -151,7 +151,7 @@ def test_priors_of_an_image_that_is_no_multiple_of_the_stride_round_up() -> None
 
 
 def test_boxes_of_a_square_image_may_be_pixels_or_shares() -> None:
-    with pytest.raises(CannotMigrate, match="pixels or shares of the image.*other than the width"):
+    with pytest.raises(CannotMigrate, match=r"pixels or shares of the image.*other than the width"):
         opened(detector((64, 64), priors((64, 64))))
 
 
@@ -217,3 +217,21 @@ def test_a_table_that_goes_column_by_column() -> None:
         return np.stack(turned, 1)[None].astype(np.float32)
 
     check_table(table, (64, 96), strides=(8,))
+
+
+def test_proportions_that_follow_two_rules_are_sure_at_multiples_of_the_stride_only() -> None:
+    """A rule of the feature map and one of the image give the same numbers here; priors of 48 pixels may be limited."""
+    from onnx_migrate.engine.pass_infra import make_pass
+    from onnx_migrate.model.dims.plan import DimPlan
+    from onnx_migrate.model.model import Model
+    from onnx_migrate.rewrite.change_log import ChangeLog
+
+    def bounds(size: Size) -> tuple[int, int]:
+        log = ChangeLog()
+        make_pass("dynamic_dims", dynamic="x:1,1,H,W").run(Model(detector(size, priors(size))), log)
+        plan = log.fact(DimPlan, "", "")
+        assert plan is not None
+        return plan.bounds
+
+    assert bounds((64, 96)) == (16, 48)
+    assert bounds((60, 100)) == (0, 48)

@@ -44,7 +44,7 @@ def test_a_sine_position_encoding_that_goes_column_by_column() -> None:
 
 
 def test_a_square_map_does_not_show_whether_an_encoding_goes_by_rows_or_columns() -> None:
-    with pytest.raises(CannotMigrate, match="'table'.*other than the width"):
+    with pytest.raises(CannotMigrate, match=r"'table'.*other than the width"):
         opened(detector((64, 64), waves((64, 64), halves=True, turned=True), (8,)))
 
 
@@ -175,7 +175,7 @@ def test_a_size_that_may_be_the_height_or_the_width_is_refused() -> None:
         numpy_helper.from_array(np.array([1, -1], np.int64), "flat"),
     ]
 
-    with pytest.raises(CannotMigrate, match="'sizes'.*height or the width"):
+    with pytest.raises(CannotMigrate, match=r"'sizes'.*height or the width"):
         opened(detector((64, 64), points((64, 64)), behind=nodes, constants=constants, output="z"))
 
 
@@ -251,3 +251,94 @@ def test_indices_of_all_cells_that_a_scatter_writes_to() -> None:
         x = np.random.default_rng(0).standard_normal((1, height, width, 3)).astype(np.float32)
         expected = np.concatenate([x[..., :2] ** 2, x[..., 2:]], -1)
         np.testing.assert_array_equal(run(result, {"x": x})[0], expected)
+
+
+@pytest.mark.parametrize("operator", ["Gather", "GatherElements", "GatherND"])
+def test_a_table_from_which_a_top_k_selects_cells(operator: str) -> None:
+    """The table meets no axis that changes: it would be too short, or have other rows."""
+    size = (64, 96)
+    parts = {"minus": [-1]}
+    constants = [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in parts.items()]
+    constants.append(numpy_helper.from_array(np.array([4], np.int64), "four"))
+    constants.append(numpy_helper.from_array(points(size)[0], "grid"))
+    nodes = [
+        helper.make_node("Squeeze", ["y", "zero_two"], ["flat"]),
+        helper.make_node("TopK", ["flat", "four"], ["best", "index"], axis=0),
+    ]
+    constants.append(numpy_helper.from_array(np.array([0, 2], np.int64), "zero_two"))
+    if operator == "Gather":
+        nodes.append(helper.make_node("Gather", ["grid", "index"], ["z"], axis=0))
+    elif operator == "GatherND":
+        nodes.append(helper.make_node("Unsqueeze", ["index", "minus"], ["places"]))
+        nodes.append(helper.make_node("GatherND", ["grid", "places"], ["z"]))
+    else:
+        nodes.append(helper.make_node("Unsqueeze", ["index", "minus"], ["places"]))
+        constants.append(numpy_helper.from_array(np.array([4, 2], np.int64), "wide"))
+        nodes.append(helper.make_node("Expand", ["places", "wide"], ["both"]))
+        nodes.append(helper.make_node("GatherElements", ["grid", "both"], ["z"], axis=0))
+    strides = np.concatenate(
+        [np.full((1, len(rows), 1), s, np.float32) for s, rows, _ in cells(size, (8, 16))], 1
+    )
+    source = detector(size, strides, behind=nodes, constants=constants, output="z")
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [4, 2]))
+
+    result, _ = opened(source)
+
+    for other in (size, (96, 64), (32, 160)):
+        x = np.random.default_rng(0).standard_normal((1, 1, *other)).astype(np.float32)
+        scores = np.concatenate([_pooled(x, s).reshape(-1) + s for s in (8, 16)])
+        best = np.argsort(-scores, kind="stable")[:4]
+        np.testing.assert_array_equal(run(result, {"x": x})[0], points(other)[0][best])
+
+
+def _pooled(x: Array, stride: int) -> Array:
+    height, width = (n // stride for n in x.shape[2:])
+    return np.asarray(x[0, 0].reshape(height, stride, width, stride).max((1, 3)))
+
+
+@pytest.mark.parametrize("way", ["slices", "split"])
+def test_feature_maps_that_are_taken_apart_again(way: str) -> None:
+    size = (64, 96)
+    numbers = {"n0": [0], "n96": [96], "n120": [120], "one": [1], "parts": [96, 24]}
+    constants = [numpy_helper.from_array(np.array(value, np.int64), name) for name, value in numbers.items()]
+    if way == "split":
+        nodes = [helper.make_node("Split", ["y", "parts"], ["first", "second"], axis=1)]
+    else:
+        nodes = [
+            helper.make_node("Slice", ["y", "n0", "n96", "one"], ["first"]),
+            helper.make_node("Slice", ["y", "n96", "n120", "one"], ["second"]),
+        ]
+    nodes.append(helper.make_node("Neg", ["second"], ["negative"]))
+    nodes.append(helper.make_node("Concat", ["first", "negative"], ["z"], axis=1))
+    source = detector(size, points(size), behind=nodes, constants=constants, output="z")
+
+    result, _ = opened(source)
+
+    for other in (size, (96, 64), (32, 160)):
+        first = other[0] * other[1] // 64
+        expected = points(other)
+        expected[:, first:] *= -1
+        np.testing.assert_array_equal(output_at(result, other), expected)
+
+
+def test_proportions_of_a_feature_map_that_are_divided_in_the_model() -> None:
+    """As in YOLOv4: the column is divided by the width of the map, and so is the width of the box, to which no grid is added."""
+    size = (48, 72)
+    grid = np.arange(9, dtype=np.float32).reshape(1, 1, 1, 9) * np.ones((1, 1, 6, 1), np.float32)
+    model = onnx.parser.parse_model(
+        text(
+            "float[1,1,48,72] x", "float[1,1,6,9] y, float[1,1,6,9] w",
+            """f = MaxPool<kernel_shape=[8,8], strides=[8,8]>(x) c = Add(f, grid) y = Div(c, nine) e = Exp(f)
+            w = Div(e, nine)""",
+            "float nine = {9}",
+        )
+    )  # fmt: skip
+    model.graph.initializer.append(numpy_helper.from_array(grid, "grid"))
+
+    result, _ = opened(model)
+
+    for height, width in (size, (64, 32), (40, 104)):
+        y, w = run(result, {"x": np.zeros((1, 1, height, width), np.float32)})
+        columns = width // 8
+        np.testing.assert_allclose(y[0, 0, 0], np.arange(columns) / columns, rtol=1e-6)
+        np.testing.assert_allclose(w, np.full(w.shape, 1 / columns), rtol=1e-6)
