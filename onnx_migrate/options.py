@@ -1,6 +1,6 @@
 """The options of a migration: those of the core, and those of each feature, as keywords of the library calls.
 
-Type checkers read options.pyi, which `python -m tests.docs.option_types` writes from the declarations.
+Type checkers read options.pyi, which `python -m tools.pages.option_types` writes from the declarations.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def test_campaign(case): pass
         ([".", "-m", "campaign"], [0], ["test_campaign"] * 9),
         (["test_it.py::test_grid"], [12], []),
         (["test_it.py::test_long"], [0], ["test_long"]),
-        ([".", "-k", "z"], [3], []),
+        ([".", "-k", "0-z"], [1], []),
     ],
 )
 def test_words_of_the_command_choose_tests(

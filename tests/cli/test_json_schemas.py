@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.cli.running import Run
-from tests.docs.json_schemas import FOLDER, SCHEMAS, text
 from tests.support.paths import FIXTURES
 from tests.support.skips import Elsewhere, import_or_skip
+from tools.pages.json_schemas import FOLDER, SCHEMAS, text
 
 jsonschema = import_or_skip("jsonschema", Elsewhere.INSTALLED)
 
@@ -50,7 +50,7 @@ def test_the_published_file_is_up_to_date(name: str) -> None:
     schema = json.loads(text(name))
     jsonschema.Draft202012Validator.check_schema(schema)
     written = (FOLDER / schema["$id"]).read_text(encoding="utf-8")
-    assert written == text(name), "run python -m tests.docs.json_schemas"
+    assert written == text(name), "run python -m tools.pages.json_schemas"
 
 
 @pytest.mark.parametrize(

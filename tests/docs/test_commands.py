@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from onnx_migrate.cli.app import app
-from tests.docs.commands_page import PAGE, page
+from tools.pages.commands_page import PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.docs.commands_page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.pages.commands_page"
 
 
 def test_every_command_and_option_is_on_the_page() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.schema import newest_opset
-from tests.docs.errors_pages import FOLDER, pages
 from tests.harness import SUPPORTED
 from tests.support.skips import Elsewhere, skip_if
+from tools.pages.errors_pages import FOLDER, pages
 
 pytestmark = skip_if(
     newest_opset() != SUPPORTED,
@@ -18,7 +18,7 @@ pytestmark = skip_if(
 
 def test_the_pages_are_up_to_date() -> None:
     written = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    assert written == pages(), "run python -m tests.docs.errors_pages"
+    assert written == pages(), "run python -m tools.pages.errors_pages"
 
 
 def test_every_code_and_every_error_text_has_a_page_that_the_index_names() -> None:

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 
 from onnx_migrate.cli.app import app
-from tests.docs.man_page import PAGE, escaped, page
 from tests.support.skips import Elsewhere, skip_if
+from tools.pages.man_page import PAGE, escaped, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="ascii") == page(), "run python -m tests.docs.man_page"
+    assert PAGE.read_text(encoding="ascii") == page(), "run python -m tools.pages.man_page"
 
 
 def test_text_is_printed_as_it_is() -> None:

@@ -9,10 +9,10 @@ import pytest
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.engine.steps.step import Direction
 from onnx_migrate.standard.schema import newest_opset
-from tests.docs import operators_down_page, operators_page
-from tests.docs.step_pages import slug
 from tests.harness import SUPPORTED
 from tests.support.skips import Elsewhere, skip_if
+from tools.pages import operators_down_page, operators_page
+from tools.pages.step_pages import slug
 
 pytestmark = skip_if(
     newest_opset() != SUPPORTED,

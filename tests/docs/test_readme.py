@@ -149,9 +149,9 @@ def test_pictures_exist_in_light_and_dark_and_say_what_they_show(text: str) -> N
 
 
 def test_the_picture_of_speed_shows_the_figures() -> None:
-    from tests.docs.speed_figure import PICTURES, drawing, rows
+    from tools.pages.speed_figure import PICTURES, drawing, rows
 
     for path, scheme in PICTURES.items():
-        assert path.read_text(encoding="utf-8") == drawing(scheme), "run python -m tests.docs.speed_figure"
+        assert path.read_text(encoding="utf-8") == drawing(scheme), "run python -m tools.pages.speed_figure"
     for name, seconds, _ in rows()[1]:
         assert f"{name} {seconds:g} s" in FIGURES

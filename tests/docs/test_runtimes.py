@@ -7,13 +7,13 @@ import re
 import pytest
 
 from onnx_migrate.standard.targets import known_names, milestones, shipped, tables
-from tests.docs.runtime_sections import contents, known, operator_states, section, span
-from tests.docs.runtimes_page import PAGE, page
 from tests.support.targets import targets_of
+from tools.pages.runtime_sections import contents, known, operator_states, section, span
+from tools.pages.runtimes_page import PAGE, page
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.docs.runtimes_page"
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tools.pages.runtimes_page"
 
 
 @pytest.mark.sample(4)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.site_hooks import in_repository, in_site, loaded_from_elsewhere
 from tests.support.paths import ROOT
+from tools.pages.site_hooks import in_repository, in_site, loaded_from_elsewhere
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 

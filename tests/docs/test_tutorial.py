@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.docs.tutorial import PAGE, page
+from tools.pages.tutorial import PAGE, page
 
 
 def without_numbers(text: str) -> str:
@@ -19,5 +19,5 @@ def test_the_outputs_are_those_of_this_version(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("COLUMNS", "100")
 
     assert without_numbers(PAGE.read_text(encoding="utf-8")) == without_numbers(page()), (
-        "run COLUMNS=100 python -m tests.docs.tutorial"
+        "run COLUMNS=100 python -m tools.pages.tutorial"
     )

@@ -13,6 +13,7 @@ from onnx_migrate import compare, migrate
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.equivalence import feed_search
+from tests.support.skips import Elsewhere, import_or_skip
 from tests.verify.harness import net
 
 HERE = {"isolated": False}
@@ -26,7 +27,7 @@ SKIP = """(float[N,3,H,W] x) => (float[N,3,H,W] y) {
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    image = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
+    image = import_or_skip("PIL.Image", Elsewhere.INSTALLED)
     rng = np.random.default_rng(0)
     for at in range(10):
         image.fromarray(rng.integers(0, 256, (40, 50, 3), np.uint8)).save(tmp_path / f"{at}.png")

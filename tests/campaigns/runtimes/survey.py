@@ -5,7 +5,7 @@
     python -m tests.campaigns.runtimes.survey rknn==2.5.0 --python /path/to/bin/python   # of an environment that has it
 
 A release takes from two minutes (OpenVINO) to an hour (ncnn, RKNN). What is found is written to measured.json, from which
-docs/runtimes.md is made (`python -m tests.docs.runtimes_page`) and against which a test holds the rows.
+docs/runtimes.md is made (`python -m tools.pages.runtimes_page`) and against which a test holds the rows.
 """
 
 from __future__ import annotations

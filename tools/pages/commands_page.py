@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from the commands' own help. `python -m tests.docs.commands_page`."""
+"""Writes docs/commands.md from the commands' own help. `python -m tools.pages.commands_page`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/errors/, a page for each code and each error text that is known. `python -m tests.docs.errors_pages`."""
+"""Writes docs/errors/, a page for each code and each error text that is known. `python -m tools.pages.errors_pages`."""
 
 from __future__ import annotations
 

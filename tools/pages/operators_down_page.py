@@ -1,4 +1,4 @@
-"""Writes docs/operators-down.md from the registry of downward steps. `python -m tests.docs.operators_down_page`."""
+"""Writes docs/operators-down.md from the registry of downward steps. `python -m tools.pages.operators_down_page`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.engine.steps.step import Direction, LostTypes, Step
-from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
+from tools.pages.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 
 PAGE = ROOT / "docs" / "operators-down.md"
 

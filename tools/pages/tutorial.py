@@ -1,4 +1,4 @@
-"""Runs the commands of docs/tutorial.md and writes their output into it. `python -m tests.docs.tutorial`."""
+"""Runs the commands of docs/tutorial.md and writes their output into it. `python -m tools.pages.tutorial`."""
 
 from __future__ import annotations
 

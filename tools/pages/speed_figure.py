@@ -1,4 +1,4 @@
-"""Draws the first table of docs/figures.md, for a light and a dark page. `python -m tests.docs.speed_figure`."""
+"""Draws the first table of docs/figures.md, for a light and a dark page. `python -m tools.pages.speed_figure`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes the pictures of pages that the docs show, light and dark. `python -m tests.docs.report_picture`; needs Chromium.
+"""Takes the pictures of pages that the docs show, light and dark. `python -m tools.pages.report_picture`; needs Chromium.
 
 README.md shows report-*.png. docs/differences.md shows diff-*.png and plot-*.png.
 """

@@ -1,4 +1,4 @@
-"""Writes docs/operators.md from the registry's steps. `python -m tests.docs.operators_page`."""
+"""Writes docs/operators.md from the registry's steps. `python -m tools.pages.operators_page`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from onnx.defs import get_all_schemas_with_history
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.standard.schema import newest_opset
-from tests.docs.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 from tests.support.paths import ROOT
+from tools.pages.step_pages import adapters_section, by_adapter, cell, kind_cell, operator_of
 
 PAGE = ROOT / "docs" / "operators.md"
 

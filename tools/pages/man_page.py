@@ -1,4 +1,4 @@
-"""Writes docs/onnx-migrate.1, the man page, from the commands' own help. `python -m tests.docs.man_page`."""
+"""Writes docs/onnx-migrate.1, the man page, from the commands' own help. `python -m tools.pages.man_page`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from onnx_migrate import __version__
 from onnx_migrate.cli.app import app
 from onnx_migrate.cli.options.panels import groups_of
 from onnx_migrate.cli.stop_signals import PROGRAM
-from tests.docs.commands_page import argument_text, default_text, value_text
 from tests.support.paths import ROOT
+from tools.pages.commands_page import argument_text, default_text, value_text
 
 __all__ = ["PAGE", "escaped", "main", "page"]
 
@@ -49,7 +49,7 @@ def page() -> str:
     """Return the page for the commands as they are, in ASCII, for groff and mandoc."""
     summary, *body = _paragraphs(app)
     lines = [
-        '.\\" Written by python -m tests.docs.man_page.',
+        '.\\" Written by python -m tools.pages.man_page.',
         f'.TH {PROGRAM.upper()} 1 "" "{PROGRAM} {__version__}" "User Commands"',
         ".nh",
         ".ad l",

@@ -1,4 +1,4 @@
-"""Writes docs/schema/, the JSON Schemas of all that is printed as JSON. `python -m tests.docs.json_schemas`.
+"""Writes docs/schema/, the JSON Schemas of all that is printed as JSON. `python -m tools.pages.json_schemas`.
 
 `report/json_form.py` derives the schema of each value that is printed; here stand the objects that commands make of them.
 """

@@ -1,4 +1,4 @@
-"""Writes docs/options.md from the declarations of the options. `python -m tests.docs.options_page`."""
+"""Writes docs/options.md from the declarations of the options. `python -m tools.pages.options_page`."""
 
 from __future__ import annotations
 

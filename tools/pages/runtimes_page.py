@@ -1,4 +1,4 @@
-"""Writes docs/runtimes.md from the table of runtimes and what was measured. `python -m tests.docs.runtimes_page`."""
+"""Writes docs/runtimes.md from the table of runtimes and what was measured. `python -m tools.pages.runtimes_page`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from onnx_migrate.standard.targets import shipped, tables
 from onnx_migrate.standard.targets.measured_forms import ENDING, FAILING, shipped_forms
 from tests.campaigns.runtimes.forms import FORMS
 from tests.campaigns.runtimes.survey import CONVERTERS, MEASURED, best
-from tests.docs.converters import converters
-from tests.docs.runtime_sections import contents, ordered, section
 from tests.support.paths import ROOT
+from tools.pages.converters import converters
+from tools.pages.runtime_sections import contents, ordered, section
 
 PAGE = ROOT / "docs" / "runtimes.md"
 
