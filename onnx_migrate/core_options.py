@@ -1,4 +1,4 @@
-"""The options that every migration has, whatever features are installed, and the panels of `--help`."""
+"""The options that every migration has with any set of installed features, and the panels of `--help`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from .opset_passes import lowering, raising
 __all__ = ["default_pipeline"]
 
 _FOR_HEADER = (Phase.PART, Phase.IR_VERSION, Phase.USER)
-"""The phases of a migration that asks for no other graph: the part that the user wants stays as it is."""
+"""The phases of a migration that asks for no other graph: the part that the user wants does not change."""
 
 
 @register_default_pipeline

@@ -41,7 +41,7 @@ class LowerOpset(Pass):
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes the oldest version that has all features of the lowered model."""
     bounds: OpsetBounds | None = None
-    """What may keep the model below `opset`."""
+    """Reasons that may keep the model below `opset`."""
     write_out: bool = False
     """Whether to replace operators without an exact older form by close others, for example Erf below opset 9. This is for
     runtimes that would refuse the model otherwise."""

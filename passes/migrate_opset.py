@@ -71,7 +71,7 @@ class MigrateOpset(AdvisingPass):
     keep_ir: bool = False
     """Whether the IR version stays; else it becomes at least the one that was released with the opset."""
     bounds: OpsetBounds | None = None
-    """What may keep the model below `opset`, or demand a newer one."""
+    """Reasons that may keep the model below `opset`, or demand a newer one."""
     noted: bool = False
     """Whether to note that the model keeps its opset, since the user did not give one."""
 

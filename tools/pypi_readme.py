@@ -1,7 +1,7 @@
 """Rewrites README.md for PyPI, which does not resolve relative links.
 
 `python -m tools.pypi_readme REPOSITORY TAG` makes each link to a file of the repository absolute, at the tag of the release.
-GitHub shows README.md as it is in the repository, where relative links lead to the same commit.
+GitHub resolves the relative links to the same commit.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("compare", "test"), "verify"),
     **dict.fromkeys(("error", "why", "list", "runtimes"), "explain"),
 }
-"""What other tools call the commands."""
+"""Names that other tools use for the commands."""
 
 
 _SHORT = f"""Usage: {PROGRAM} MODEL OUTPUT [OPTIONS]
@@ -51,7 +51,7 @@ Example:
 
 Commands:
 """
-"""What -h says before the commands."""
+"""The text of -h before the commands."""
 
 
 def _print_commands(context: click.Context, _option: click.Parameter, asked: bool) -> None:
@@ -100,7 +100,7 @@ class _DefaultsToMigrate(click.RichGroup):
         formatter.write(f"Usage: {PROGRAM} [OPTIONS] MODEL OUTPUT\n       {PROGRAM} COMMAND [OPTIONS] ...\n")
 
     def _check_spelling(self, ctx: click.Context, args: list[str]) -> None:
-        """Raise click.UsageError if the first word is no file, but nearly the name of a command, or what others call it."""
+        """Raise click.UsageError if the first word is no file, but similar to a command or its name in other tools."""
         word = args[0]
         names = {**_OTHER_NAMES, **{name: name for name in self.commands}}
         near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.75)
@@ -114,8 +114,8 @@ class _DefaultsToMigrate(click.RichGroup):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the first word to a command, or, once it has a letter, to a file.
 
-        The completion of a file comes first, because click's script for bash drops what precedes one; an empty word is
-        not completed to files, because click's script for zsh miscounts after one.
+        The completion of a file comes first, because click's script for bash drops the completions before it. An empty word
+        gets no files, because click's script for zsh miscounts after a file.
         """
         file = [CompletionItem(incomplete, type="file")] if incomplete else []
         return [*file, *super().shell_complete(ctx, incomplete)]
@@ -157,10 +157,10 @@ def app() -> None:
 
 
 def _stoppable(callback: Any) -> Any:
-    """Wrap a command so that SIGINT and SIGTERM raise exceptions within it alone, and nothing is left when it ends.
+    """Wrap a command so that SIGINT and SIGTERM raise exceptions only within it. Its end removes all temporary files.
 
-    It imports the native modules before, with these signals blocked: an exception raised by a signal handler during these
-    imports is lost, or crashes the process.
+    It first imports the native modules, with these signals blocked. Python loses an exception that a signal handler raises
+    during these imports, or crashes.
     """
 
     @functools.wraps(callback)

@@ -1,7 +1,7 @@
 """Limits of the command's own process: its time, memory, and the depth of recursion.
 
-Native code that may run for long has a child process, with limits of its own (process/). What is left here is Python, and native
-calls whose time and memory are in proportion to the file: a file may be made so that these are too much.
+Native code that may run for long has a child process, with limits of its own (process/). This process runs only Python, and
+native calls whose time and memory are in proportion to the file. A hostile file may still make these too expensive.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SOON, _LONGEST = 1e-3, 1e8
 
 
 class _Expired(BaseException):
-    """The time of a stage that takes a MigrateError for what it shall find out: that a model is refused."""
+    """The time of a stage is up. It is no MigrateError, since some stages treat that as their answer: the model is invalid."""
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Standard output that loses nothing in silence: every byte is written, or the command ends with exit code 5.
 
-Python's own streams write a part of the bytes where they are unbuffered and a disk is full, are None where the caller has
-closed them (`>&-`), and raise UnicodeEncodeError for characters that the encoding lacks (cp1252, of redirected output on
-Windows). Messages on standard error that cannot be written are dropped: the exit code says the same.
+Python's own streams write only a part of the bytes if they are unbuffered and a disk is full. They are None if the caller has
+closed them (`>&-`). They raise UnicodeEncodeError for characters that the encoding lacks, such as cp1252 of redirected output
+on Windows. Messages on standard error that cannot be written are dropped: the exit code says the same.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Output(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """File descriptor 2; what it does not take is dropped, so that its errors change no exit code."""
+    """File descriptor 2. It drops bytes that it cannot write, so that its errors change no exit code."""
 
     def __init__(self) -> None:
         super().__init__(2, "wb", closefd=False)
@@ -88,8 +88,8 @@ def remark_on_failure(remark: str) -> Iterator[None]:
 def reporting(kept: str) -> Iterator[None]:
     """Turn whatever keeps a report from being made and printed into OutputFailed, with what is `kept` as its remark.
 
-    The result has its place by then, so no other exit code is true: not even where there is no memory, or a module cannot be
-    loaded.
+    The result is in its place by then, so no other exit code is true. This includes a lack of memory, and a module that cannot
+    be loaded.
     """
     with remark_on_failure(kept):
         try:
@@ -103,8 +103,8 @@ def reporting(kept: str) -> Iterator[None]:
 def guard_streams() -> None:
     """Replace sys.stdout by a stream that raises OutputFailed, sys.stderr by one that raises nothing; both take any character.
 
-    Descriptors 0 to 2 that are closed are opened on the null device: otherwise the next file that is opened gets the number,
-    and what native code prints would be written into it.
+    It opens closed descriptors 0 to 2 on the null device. Otherwise the next file gets such a number, and native code prints
+    into this file.
     """
     codecs.register_error(_ENCODING_ERRORS, _to_ascii)
     for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):

@@ -1,8 +1,8 @@
 """SIGINT and SIGTERM end the command: at once before and after its work, else by an exception, raised again where it is lost.
 
-Python runs a signal's handler between two instructions of whatever runs then. In a destructor, or in a callback of the
-garbage collector, the exception of a handler is printed and dropped; a library may catch it; and a second signal may come while
-the first is dealt with. The command would go on, and end as if nothing had been asked of it.
+Python runs a signal's handler between two instructions of the running code. In a destructor, or in a callback of the
+garbage collector, Python prints and drops the exception of a handler. A library may catch it. A second signal may come
+during the handling of the first. The command would continue, and end as if no signal had come.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["check_stopped", "code_of_stop", "end_on_signals", "ignore_interrupts
 PROGRAM = "onnx-migrate"
 
 _PAUSE = 0.2
-"""Seconds after a signal in which another one raises nothing: the exception of the first is on its way."""
+"""Seconds after a signal in which another one raises nothing, because the exception of the first is still rising."""
 
 _AGAIN = 0.05
 """Seconds after which an exception that was lost is raised again."""
@@ -48,7 +48,7 @@ def end_on_signals() -> None:
 
 
 def stop_on_signals() -> None:
-    """Let SIGINT raise KeyboardInterrupt, and SIGTERM SystemExit after a line on stderr, so that the work is given up cleanly.
+    """Let SIGINT raise KeyboardInterrupt, and SIGTERM SystemExit after a line on stderr, so that the work ends cleanly.
 
     SIGINT stays ignored as by `end_on_signals`.
     """

@@ -17,10 +17,10 @@ class OpsetBounds(Protocol):
     def to_raise(
         self, model: Model, opset: int, log: ChangeLog, pass_name: str, *, lowered_later: bool
     ) -> int:
-        """Return the opset to raise a model to, where `opset` is asked for; another pass may lower it later."""
+        """Return the opset to raise a model to, for the requested `opset`; another pass may lower it later."""
 
     def to_lower(self, model: Model, opset: int, log: ChangeLog, pass_name: str) -> int:
-        """Return the opset to lower a model to, where `opset` is asked for."""
+        """Return the opset to lower a model to, for the requested `opset`."""
 
     def without_faults(self, model: Model, opset: int, log: ChangeLog, pass_name: str) -> int:
         """Return the newest opset up to `opset` at which no node is computed wrongly."""

@@ -215,7 +215,7 @@ class Rewriter(NodeView):
     # The report
 
     def finish(self) -> None:
-        """Do the work that had to wait for all edits; on the way up there is none."""
+        """Do the work that had to wait for all edits; a conversion to a newer opset has none."""
 
     def note(self, reason: str, exactness: Exactness | None = None) -> None:
         """Set the reason of this rewrite that the report shows, and its exactness where that differs from the adapter's."""

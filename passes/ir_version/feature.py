@@ -1,4 +1,4 @@
-"""The IR version of a model, and what an older one does not have."""
+"""The IR version of a model, and the features that older ones lack."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def lower_ir(
             weights = count_of(moved, "initializer")
             step.note("moved-weights", f"moved {weights} of sub-graphs to the main graph")
         weights = count_of(listed, "initializer")
-        step.note("listed", f"added {weights} to the inputs, where IR version {target} wants them")
+        step.note("listed", f"added {weights} to the inputs, which IR version {target} requires")
         left = step.newer()
     step.refuse(left)
 

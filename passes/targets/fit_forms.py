@@ -228,7 +228,7 @@ class _Visitor(StepVisitor):
         if rw.reasons:
             who = [str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)]
             who = list(dict.fromkeys([*who, *map(str, wanted.values())]))
-            rw.reasons[:] = [f"{', '.join(rw.reasons)}, as {' and '.join(who)} wants"]
+            rw.reasons[:] = [f"{', '.join(rw.reasons)}, for {' and '.join(who)}"]
         rw.finish()
         return rw
 
@@ -259,7 +259,7 @@ class _Visitor(StepVisitor):
         self.log.note(
             self.pass_name,
             "form-kept",
-            f"{where}: {obstacle}; {who} wants that written",
+            f"{where}: {obstacle}; {who} needs that as an explicit value",
             subject=where.node,
             severity="warning",
         )

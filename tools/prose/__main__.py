@@ -30,7 +30,7 @@ TEXTS = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md",
     "docs", "onnx_migrate", "passes", "tools",
 )  # fmt: skip
-"""Files and folders that are checked if none is named."""
+"""Files and folders to check if the command line has none."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def lowered(text: str, found: dict[str, Share]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check the files that are named, or all."""
+    """Check the files of the command line, or all."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.prose", description=sys.modules["tools.prose"].__doc__
     )

@@ -1,4 +1,4 @@
-"""`onnx-migrate explain [MODEL] TEXT...`: what an error text, a code, an operator or a runtime means, and what to do about it."""
+"""`onnx-migrate explain [MODEL] TEXT...` explains an error text, a code, an operator or a runtime, and gives a fix."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _model(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 def _read(words: tuple[str, ...]) -> str:
-    """Return what was asked: the words, what comes from standard input, or the text of a file."""
+    """Return the text to explain: the words, standard input, or the text of a file."""
     from onnx_migrate.standard.error_texts.pasted import decoded
 
     if words == ("-",):

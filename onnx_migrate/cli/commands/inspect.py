@@ -1,4 +1,4 @@
-"""`onnx-migrate inspect MODEL...`: what models contain, and what migrating them would do."""
+"""`onnx-migrate inspect MODEL...` shows the contents of models, and the changes of a migration."""
 
 from __future__ import annotations
 

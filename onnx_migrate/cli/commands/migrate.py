@@ -166,7 +166,7 @@ def migrate(
 
 @dataclass(frozen=True)
 class _Done:
-    """What a migration came to: its report, whether --check finds changes, and the differences that --diff shows."""
+    """The result of a migration: its report, whether --check finds changes, and the differences that --diff shows."""
 
     report: Report
     changes: bool
@@ -201,7 +201,7 @@ def _follow(told: Sequence[Follower], call: Call, ended: _Done | MigrateError) -
 
 
 def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, SideFile | None]:
-    """Return the page and the dependency file, if they are asked for.
+    """Return the page and the dependency file, each None without its option.
 
     Raises UsageError or SaveError where they or the result cannot be written.
     """

@@ -53,8 +53,8 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
 @html_option
 @model_option(
     "input_data",
-    help="Run both models on these inputs: an .npz, .npy or Polygraphy JSON file, a folder of images, of .npy or of .pb files, "
-    "or a function MODULE:FUNCTION. NAME is the input that an array or image is for; repeat the option for more inputs. See "
+    help="Run both models on these inputs: an .npz, .npy or Polygraphy JSON file, a folder of images, .npy or .pb files, or "
+    "MODULE:FUNCTION. NAME is the input that an array or image is for; repeat the option for more inputs. See "
     "docs/inputs.md.",
 )  # fmt: skip
 @model_option("max_inputs")

@@ -50,7 +50,7 @@ class _Config:
 
     @property
     def code(self) -> dict[str, list[str]]:
-        """What the file names that runs code of its own as it is imported or loaded, by key."""
+        """The modules and libraries in the file whose import or load runs their own code, by key."""
         keys = {"pass": "passes", "adapters": "adapters", "ort-library": "ort_library"}
         return {key: names for key, parameter in keys.items() if (names := self.names(parameter))}
 

@@ -28,6 +28,6 @@ def _current_flag(argument: str, flags: Collection[str]) -> str:
 
 
 def current_key(key: str) -> str:
-    """Return the current key of a configuration file for `key`, written with dashes."""
+    """Return the current key of a configuration file for `key`, with dashes."""
     dashed = key.replace("_", "-")
     return _FORMER.get(f"--{dashed}", f"--{dashed}").removeprefix("--")

@@ -1,4 +1,4 @@
-"""The options of a migration on the command line, made from their declarations; and what shells complete for them."""
+"""The options of a migration on the command line, made from their declarations, and the completions in shells."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ _NAMED: dict[str, dict[str, Any]] = {
     },
     "shell_complete": {"evaluators": _evaluators, "pass_names": _pass_names, "runtimes": _runtimes},
 }
-"""What declarations name, by the argument of click.option."""
+"""Functions that declarations name, by the argument of click.option."""
 
 _OFF = {"simplify": "Do not simplify", "verify": "Do not run or compare the models"}
-"""What the flag --no-NAME of an option does."""
+"""The help of the flag --no-NAME of an option."""
 
 _DECLARED = {item.name: item for item in declared(Options) if item.flags}
 
@@ -173,7 +173,7 @@ _ORDER = (
     "max_inputs", "mean", "std", "layout", "rtol", "atol", "seed",
     "ort_library", "run_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "skip_pass",
 )  # fmt: skip
-"""The order in which shells complete the options; ... stands for those that are not named."""
+"""The order in which shells complete the options; ... stands for all others."""
 
 
 def model_options(command: F) -> F:

@@ -210,7 +210,7 @@ class Command(click.RichCommand):
 
     @staticmethod
     def before_dashes(args: list[str]) -> list[str]:
-        """Return the arguments before `--`, behind which there are no options."""
+        """Return the arguments before `--`; the ones after it are no options."""
         return args[: args.index("--")] if "--" in args else args
 
     def _check_values(self, ctx: click.Context, args: list[str]) -> None:
@@ -234,7 +234,7 @@ class Command(click.RichCommand):
 
 
 _WORDS = {"a valid float range": "a number", "a valid integer range": "a whole number"}
-"""What click calls the values of options, and what readers do."""
+"""Click's words for the values of options, and plain ones."""
 
 
 _FIX = "--fix-shape INPUT:SIZES sets a shape (--fix-shape x:1,3,224,224), and --fix-shape NAME=SIZE sets one dimension"

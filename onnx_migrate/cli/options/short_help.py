@@ -1,4 +1,4 @@
-"""`-h`: what a command does, an example, and the twelve options that most people need, on one screen."""
+"""`-h`: the purpose of a command, an example, and the twelve options that most people need, on one screen."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a command prints, and writes besides the model."""
+"""The output of commands: text, and files other than the model."""

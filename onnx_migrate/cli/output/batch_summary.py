@@ -129,7 +129,7 @@ def grouped(entries: Iterable[Ended]) -> list[Grouped]:
 
 
 def print_table(console: Console, summary: Summary, entries: Sequence[Ended], *, running: int) -> None:
-    """Print how many models there are of each status and reason; where the reason is one, with the names of the models."""
+    """Print the number of models of each status and reason, and the names of the models with a reason."""
     rows = [(len(group.models), group.state, group) for group in grouped(entries)]
     if summary.models:
         console.print(Text(f"{'models':>6}  {'status':<{_WIDTH}}  reason", style="dim"), soft_wrap=True)
@@ -164,7 +164,7 @@ def slowest(entries: Sequence[Ended]) -> str:
 
 
 def next_steps(summary: Summary, *, out_dir: bool) -> Iterator[str]:
-    """Yield how to go on: how to run what is left again, and how to let unverified results pass."""
+    """Yield the next steps: how to run the remaining models, and how to accept unverified results."""
     late, left = summary.states[TIMED_OUT], summary.models - summary.ended
     failed = summary.ended - summary.outcomes["migrated"] - summary.outcomes["unchanged"]
     again = [

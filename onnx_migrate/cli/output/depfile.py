@@ -26,7 +26,7 @@ def depfile_at(path: str) -> SideFile:
 def _is_depfile(head: bytes) -> bool:
     """Whether a file begins with one rule, and goes on with empty rules for what the first one lists.
 
-    So do those of compilers, with or without -MP.
+    Compilers write such files, with or without -MP.
     """
     whole = head[: head.rfind(b"\n") + 1] or head
     lines = [line for line in whole.replace(b"\\\n", b" ").split(b"\n") if line.strip()]

@@ -1,4 +1,4 @@
-"""Prints what was explained, and what was not."""
+"""Prints explanations, and the answer to an unknown text."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _release(release: RuntimeRelease) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    """Return paragraphs of a text in lines; lines after the first that it has stay as they are."""
+    """Return paragraphs of a text in lines; its own lines after the first do not change."""
     rest = " " * len(indent)
     first, *others = map(printable, text.split("\n"))
     lines = textwrap.fill(

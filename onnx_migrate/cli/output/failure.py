@@ -43,7 +43,7 @@ def line(code: str, model: str, message: str) -> str:
 
 
 def warn_unverified(verification: Verdict | None, model: str, kept: str = "") -> None:
-    """Print one line on stderr if a result was made that could not be compared with its original, and what was `kept`."""
+    """Print one line on stderr if a result could not be compared with its original, and the part that was `kept`."""
     if verification is not None and verification.kind.value == "unverified":
         reason = "; ".join(filter(None, (verification.reason, kept)))
         click.echo(line("unverified", model, reason), err=True)

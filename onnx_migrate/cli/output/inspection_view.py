@@ -156,7 +156,7 @@ def _changes(changes: Iterable[Change], everything: bool) -> Iterator[str]:
 
 
 def _foreign(operator: ForeignOperator) -> str:
-    """Return what `--to-onnx-ops` makes of an operator."""
+    """Return the effect of `--to-onnx-ops` on an operator."""
     name = f"{operator.domain}.{operator.name}, {count_of(operator.count, 'node')}"
     if operator.written:
         best = f"; opset {operator.direct} or newer gives the shortest form" if operator.direct else ""

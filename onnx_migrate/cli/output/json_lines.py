@@ -1,4 +1,4 @@
-"""`--json-lines FILE`: one JSON object per line, each written whole as soon as it is known; and `--json`, one object of all."""
+"""`--json-lines FILE` writes one JSON object per line as soon as it is known; `--json` prints one object of all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPEN = os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_
 
 
 class JsonLines:
-    """Lines that go to a file, or on the way to what reads them: standard output, a pipe or a device, which are not replaced.
+    """Lines that go to a file, or to a stream: standard output, a pipe or a device, which no file replaces.
 
     Raises UsageError or SaveError if they cannot go there. A file of lines that exists is kept until `open`.
     """

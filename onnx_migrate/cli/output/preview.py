@@ -1,4 +1,4 @@
-"""`--check`, `--dry-run` and `--diff`: what a migration would do; and where a command writes."""
+"""`--check`, `--dry-run` and `--diff` show the changes of a migration; `Call` has the paths that a command writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Call", "difference_of", "print_diff"]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of `onnx-migrate MODEL OUTPUT`: what it reads, writes and prints, besides the options of the migration."""
+    """One call of `onnx-migrate MODEL OUTPUT`: its files and its output, without the options of the migration."""
 
     model: str
     output: str | None
@@ -86,7 +86,7 @@ class Call:
 
     @property
     def rest(self) -> str | None:
-        """Where the second part of a model that is cut is written, None without one."""
+        """The path of the second part of a model that is cut, None without one."""
         if not self.split or self.target in (None, STREAM):
             return None
         from onnx_migrate.files import rest_path

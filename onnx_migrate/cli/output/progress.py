@@ -24,7 +24,7 @@ _PATIENCE = 2.0
 class ProgressLine:
     """Shows the stage that runs on stderr: on a terminal in a line that is erased at the end, elsewhere every 30 seconds.
 
-    If a stage takes over two seconds, the line shows its time, and the last detail that `follow` got:
+    If a stage takes over two seconds, the line shows its time, and the last detail that `follow` got. An example is
     "stage 7 of 8, comparing with the original: input 2 of 3, run 5 of 8, 12 s".
     """
 
@@ -74,7 +74,7 @@ class ProgressLine:
 
     @property
     def line(self) -> str:
-        """The line as it is shown now."""
+        """The current text of the line."""
         seconds = time.monotonic() - self._start
         if seconds < _PATIENCE:
             return self._stage

@@ -69,7 +69,7 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
         if unlisted:
             yield (
                 unlisted[0],
-                f"the inputs lack {count_of(len(unlisted), 'initializer')} that IR version {proto.ir_version} wants listed there",
+                f"the inputs lack {count_of(len(unlisted), 'initializer')} which IR version {proto.ir_version} requires there",
             )
 
 

@@ -88,7 +88,7 @@ class ForeignProcess:
             raise
         self.runtime: str = answer["runtime"]
         self.ending: Ending | None = None
-        """How the process ended, if a model ended it; it answers no more requests then."""
+        """How the process ended, if a model ended it; it then answers no further requests."""
         self._outputs: list[str] = []
 
     def __enter__(self) -> ForeignProcess:

@@ -24,7 +24,7 @@ CHANGES: dict[str, Callable[[onnx.ModelProto], object]] = {
     "input 'x' is declared without a shape": lambda proto: proto.graph.input[0].type.tensor_type.ClearField(
         "shape"
     ),
-    "the inputs lack 1 initializer that IR version 3 wants listed there": lambda proto: setattr(
+    "the inputs lack 1 initializer which IR version 3 requires there": lambda proto: setattr(
         proto, "ir_version", 3
     ),
     "the indices of sparse initializer 's' are not in ascending order": lambda proto: (

@@ -45,7 +45,7 @@ def test_kernel_shape() -> None:
     result, log = fit(CONV, "kernel_shape")
     (attribute,) = result.graph.node[0].attribute
     assert (attribute.name, list(attribute.ints)) == ("kernel_shape", [3, 3])
-    assert log.changes[0].reason == "kernel_shape is written, as Chip wants"
+    assert log.changes[0].reason == "kernel_shape is written, for Chip"
 
 
 SAME = """17 (float[1,2,{0}] x, float[2,2,{1},{1}] v) => (float[1,2,h,w] y) {{
@@ -138,7 +138,7 @@ def test_gelu_is_halved_last(source: str) -> None:
         ("Mul", "y_doubled", "half"),
     ]
     assert len(result.graph.node) == 5
-    assert log.changes[0].reason.endswith("0.5 is the last factor of GELU, as Chip wants")
+    assert log.changes[0].reason.endswith("0.5 is the last factor of GELU, for Chip")
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_warning_names_node_and_target() -> None:
     (note,) = log.notes
     assert note.code == "form-kept"
     assert note.message.startswith("'y' (Softmax-13): its axis [-1] cannot be counted from the front")
-    assert note.message.endswith("Chip wants that written")
+    assert note.message.endswith("Chip needs that as an explicit value")
 
 
 @pytest.mark.parametrize("simplified", [True, False])
@@ -264,7 +264,7 @@ QUANTIZED = """17 (uint8[2,3] a) => (uint8[2,3] y) <float[3] b = {0.25, 0.75, -9
 def test_a_constant_is_quantised_by_the_migration() -> None:
     result, log = fit(QUANTIZED, "quantized_constants")
     assert [node.op_type for node in result.graph.node].count("QuantizeLinear") == 1
-    assert log.changes[0].reason.endswith("a constant is quantised by the migration, as Chip wants")
+    assert log.changes[0].reason.endswith("a constant is quantised by the migration, for Chip")
 
 
 SOFTMAX = """17 (uint8[2,10] a) => (uint8[2,10] y) <float s = {0.01}, uint8 z = {7}> {
@@ -274,7 +274,7 @@ SOFTMAX = """17 (uint8[2,10] a) => (uint8[2,10] y) <float s = {0.01}, uint8 z = 
 def test_a_softmax_of_what_is_dequantised_is_written_out() -> None:
     result, log = fit(SOFTMAX, "softmax_written_out")
     assert "Softmax" not in operators(result)
-    assert log.changes[0].reason.endswith("as Chip wants")
+    assert log.changes[0].reason.endswith("for Chip")
     other = SOFTMAX.replace("= Flatten (b)", "= Abs (b)")
     assert operators(fit(other, "softmax_written_out")[0]) == operators(model(other))
 
