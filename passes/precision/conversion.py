@@ -54,6 +54,7 @@ class Conversion:
         weights_alone: bool,
         outputs: tuple[RoundedOutput, ...],
         tolerance: float | None,
+        generated_inputs: bool,
     ) -> PrecisionChange:
         """Return the report on the conversion of a model with so many bytes of weights."""
         target = self.plan.target
@@ -70,6 +71,7 @@ class Conversion:
             self.wide_weights(),
             outputs,
             tolerance,
+            generated_inputs,
         )
 
     def kept_nodes(self, sizes: Sizes, reasons: Reasons) -> tuple[KeptNode, ...]:
