@@ -195,7 +195,14 @@ class _Search:
                 needed |= self._around(found.closeness.causes)
         # A loop that changes its type rounds its loop-carried values in each iteration, even if its body keeps its type.
         everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
-        for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
+        products = [step for step in self._units if is_product(step)]
+        halves = [[*self._cheap, *half] for half in parts_of([products], 2)] if len(products) > 1 else []
+        for steps, weights in (
+            (self._cheap, exact),
+            *((half, exact) for half in halves),
+            (self._units, exact),
+            (everything, _NOTHING),
+        ):
             found, _ = self._running(original, needed, weights, islands_of(steps))
             best = min(best, found, key=lambda one: one.closeness.excess)
             if best.closeness.agrees:
