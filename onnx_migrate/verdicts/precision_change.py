@@ -92,7 +92,8 @@ class PrecisionChange:
     the new type. `before` and `after` are the bytes of all weights. `computing` counts the nodes that compute in the new type,
     `casts` the added Casts. `stored_narrow` counts the bytes of weights that are stored in the new type, and read in the old one.
     `kept` are the nodes that do not compute in the new type, `weights` the weights that keep their type. `tolerance` is the limit
-    that the user gave for the error, `outputs` has the errors.
+    that the user gave for the error, `outputs` has the errors. `generated_inputs` says that they were measured on inputs which
+    onnx-migrate generated, and not on the user's.
     """
 
     type: str
@@ -107,6 +108,7 @@ class PrecisionChange:
     weights: tuple[WideWeight, ...]
     outputs: tuple[RoundedOutput, ...] = ()
     tolerance: float | None = None
+    generated_inputs: bool = False
 
     @property
     def kept_bytes(self) -> int:
@@ -187,7 +189,10 @@ class PrecisionChange:
         others = len(self.outputs) - 1
         more = f"; {count_and_verb(others, 'other output', 'are')} closer to the original" if others else ""
         asked = "; you gave this limit" if self.tolerance is not None else ""
-        return f"{worst}{asked}{more}"
+        inputs = (
+            "; measured on generated inputs (--input-data measures yours)" if self.generated_inputs else ""
+        )
+        return f"{worst}{asked}{more}{inputs}"
 
     @property
     def lines(self) -> tuple[str, ...]:

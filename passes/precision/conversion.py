@@ -54,6 +54,7 @@ class Conversion:
         weights_alone: bool,
         outputs: tuple[RoundedOutput, ...],
         tolerance: float | None,
+        generated_inputs: bool,
     ) -> PrecisionChange:
         """Return the report on the conversion of a model with so many bytes of weights."""
         target = self.plan.target
@@ -70,6 +71,7 @@ class Conversion:
             self.wide_weights(),
             outputs,
             tolerance,
+            generated_inputs,
         )
 
     def kept_nodes(self, sizes: Sizes, reasons: Reasons) -> tuple[KeptNode, ...]:
@@ -111,7 +113,10 @@ class Conversion:
         for frame in self.frames:
             for value in frame.values.values():
                 tensor, sources = value.tensor, self.plan.sources
-                if tensor is not None and tensor.data_type in sources and (value.readers or value.is_output):
+                read = value.is_output or any(
+                    self.plan.wanted(*reader) is not None for reader in value.readers
+                )
+                if tensor is not None and tensor.data_type in sources and read:
                     yield value, value.readers[0][0] if value.readers else None
 
     def _why_wide(self, value: Value, step: Step | None) -> str:

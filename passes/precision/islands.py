@@ -164,6 +164,13 @@ class _Search:
             if weights_alone:
                 exact = self._exact(original, _NOTHING, _NOTHING, 0)
                 return self._running(original, exact, exact)[0]
+            if best.closeness.excess == math.inf and not best.closeness.refusal and ranges:
+                overflowing = self._overflowing(original)
+                self._reasons.update(dict.fromkeys(overflowing, _reason(math.inf)))
+                needed |= overflowing
+                best, needed = self._running(original, needed, _NOTHING)
+                if best.closeness.agrees or best.closeness.reason:
+                    return best
             return self._within(original, best, needed)
 
     def _within(self, original: Runnable, best: Found, needed: Islands) -> Found:
@@ -188,7 +195,14 @@ class _Search:
                 needed |= self._around(found.closeness.causes)
         # A loop that changes its type rounds its loop-carried values in each iteration, even if its body keeps its type.
         everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
-        for steps, weights in ((self._cheap, exact), (self._units, exact), (everything, _NOTHING)):
+        products = [step for step in self._units if is_product(step)]
+        halves = [[*self._cheap, *half] for half in parts_of([products], 2)] if len(products) > 1 else []
+        for steps, weights in (
+            (self._cheap, exact),
+            *((half, exact) for half in halves),
+            (self._units, exact),
+            (everything, _NOTHING),
+        ):
             found, _ = self._running(original, needed, weights, islands_of(steps))
             best = min(best, found, key=lambda one: one.closeness.excess)
             if best.closeness.agrees:
@@ -266,8 +280,7 @@ class _Search:
     def _exact(self, original: Runnable, needed: Islands, exact: Islands, attempt: int) -> Islands:
         """Return further nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
         groups = groups_by_bytes([step for step in self._units if not islands_of([step]) & exact])
-        every = islands_of(self._units) | needed
-        found = self._narrowed(original, every, exact, groups, attempt, weights=True)
+        found = self._narrowed(original, needed, exact, groups, attempt, weights=True)
         if (
             found is None or found.is_late or found.base > BEYOND or found.every <= BEYOND
         ):  # no weight is the cause
@@ -330,11 +343,7 @@ class _Search:
     def _large(self, original: Runnable) -> Islands:
         """Return the nodes that make or read numbers near the largest one of the type, and note the sizes of all numbers."""
         limit = largest(self._kind)
-        given = original, self._settings.for_child, self._draws, limit / _HEADROOM
-        ending = self._settings.call(RANGES, *given)
-        values = ending.value if isinstance(ending, process.Returned) else {}
-        if not isinstance(ending, process.Returned):
-            self._limit(f"the child process that measures the range of numbers ended: {interruption(ending)}")
+        values = self._ranges(original, limit / _HEADROOM)
         self._sizes.update({name: (top, low) for name, (top, low, _) in values.items()})
         near = [
             self._makers[name]
@@ -342,6 +351,26 @@ class _Search:
             if varies and top < limit * _HEADROOM < _UNREACHED
         ]
         return islands_of(other for step in near for other in (step, *readers_of(step)))
+
+    def _overflowing(self, original: Runnable) -> Islands:
+        """Return the nodes that make or read numbers beyond the type's largest one, on the inputs on which a result was off."""
+        values = self._ranges(original, largest(self._kind), failing=True)
+        steps = [
+            self._makers[name] for name, (top, _, varies) in values.items() if varies and top < _UNREACHED
+        ]
+        return islands_of(other for step in steps for other in (step, *readers_of(step)))
+
+    def _ranges(
+        self, original: Runnable, large: float, *, failing: bool = False
+    ) -> Mapping[str, tuple[float, float, bool]]:
+        """Return the range of each value, and whether it has larger numbers than `large` that vary."""
+        given = original, self._settings.for_child, self._draws, large, failing
+        ending = self._settings.call(RANGES, *given)
+        if isinstance(ending, process.Returned):
+            values: Mapping[str, tuple[float, float, bool]] = ending.value
+            return values
+        self._limit(f"the child process that measures the range of numbers ended: {interruption(ending)}")
+        return {}
 
     def _compared(
         self, original: Runnable, islands: Islands, exact: Islands, most: float | None = None

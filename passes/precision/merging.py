@@ -9,7 +9,7 @@ from onnx_migrate.facts.typed_graph import Step, Value
 
 from .plan import Plan, stays
 
-__all__ = ["merge_islands"]
+__all__ = ["casts_of", "merge_islands"]
 
 _MOST = 4
 """How many nodes are kept at once to save a Cast."""
@@ -54,9 +54,9 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
     more = 0
     while True:
         around = [*step.read, *step.made]
-        before = sum(_casts(value, plan) for value in around)
+        before = sum(casts_of(value, plan) for value in around)
         plan.keep(step, "that saves Casts")
-        more += sum(_casts(value, plan) for value in around) - before
+        more += sum(casts_of(value, plan) for value in around) - before
         if more < 0:
             return
         following = next(_beside(step, plan), None)
@@ -83,7 +83,7 @@ def _beside(step: Step, plan: Plan) -> Iterator[Step]:
             yield other
 
 
-def _casts(value: Value, plan: Plan) -> int:
+def casts_of(value: Value, plan: Plan) -> int:
     """Return how many Casts of a value the plan needs."""
     if value.tensor is not None or not plan.changes_type(value) or len(value.readers) > _READERS:
         return 0

@@ -15,6 +15,7 @@ from onnx_migrate.standard.targets import Targets
 from .kernels import refusing_target
 from .masks import Masks, mask_places
 from .merging import merge_islands
+from .movers import settle_movers
 from .neighbours import (
     follow,
     keep_around,
@@ -94,8 +95,10 @@ def plan_of(
         keep_behind_small_constants(steps, plan, stored)
         keep_islands_of_the_model(steps, plan)
         keep_index_arithmetic(steps, plan)
+        changes = dict(plan.changes)
         follow(steps, plan)
         merge_islands(steps, plan)
+        settle_movers(steps, plan, changes)
         masks.keep()
         keep_inside(frames, plan)
         plan.exact |= plan.intended

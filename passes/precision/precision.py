@@ -201,6 +201,7 @@ class Precision(ObligedPass):
             weights_alone=self._weights_alone,
             outputs=outputs,
             tolerance=self.settings.precision_tolerance if self.settings is not None else None,
+            generated_inputs=bool(outputs) and self.settings is not None and self.settings.feeds is None,
         )
 
     def _obligation(self, found: Found | None) -> OtherNumbers:

@@ -24,6 +24,9 @@ __all__ = ["store_narrow"]
 SMALL = 1024
 """Constants of up to this many bytes in float32 stay unchanged: a Cast would cost about as much as it saves."""
 
+_SPENT = 0.005
+"""Share of the bytes of all weights that may stay float32 to save Casts, the smallest weights first."""
+
 _QUANTISING = ("QuantizeLinear", "DequantizeLinear")
 """Operators whose scales runtimes want as constants: TensorRT and ONNX Runtime look for them beside the node."""
 
@@ -34,9 +37,8 @@ def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> 
     A node of `plan.exact` reads its constants unchanged, and therefore so do all their other readers.
     """
     target = None if plan.runtimes is None else target_of_constants(plan)
-    for value in _constants(frames):
-        if value.dtype != TensorProto.FLOAT:
-            continue
+    values = [value for value in _constants(frames) if value.dtype == TensorProto.FLOAT]
+    for value in values:
         readers = [reader for reader in value.readers if plan.wanted(*reader) == TensorProto.FLOAT]
         if not readers and not value.is_output:  # every reader takes it in the new type
             continue
@@ -46,6 +48,24 @@ def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> 
             plan.wide_constants[value] = reason
         else:
             plan.stored_narrow.add(value)
+    if plan.kept:  # not if the weights alone are to be narrow
+        _save_casts(plan, _SPENT * sum(map(_size, values)))
+
+
+def _save_casts(plan: Plan, most: float) -> None:
+    """Let the smallest of the weights that need a Cast stay float32, in all up to so many bytes."""
+    spent = 0
+    for value in sorted(plan.stored_narrow, key=lambda value: (_size(value), value.name)):
+        spent += _size(value)
+        if spent > most:
+            break
+        plan.stored_narrow.discard(value)
+        plan.wide_constants[value] = "a Cast would cost more than the few bytes it saves"
+
+
+def _size(value: Value) -> int:
+    """Return the bytes of a float32 constant."""
+    return 0 if value.tensor is None else 4 * prod(value.tensor.dims)
 
 
 def _constants(frames: Iterable[Frame]) -> Iterator[Value]:

@@ -267,11 +267,12 @@ RANGES = "onnx_migrate.verify.precision.closeness:number_ranges"
 
 
 def number_ranges(
-    original: Runnable, settings: Settings, draws: int, large: float
+    original: Runnable, settings: Settings, draws: int, large: float, failing: bool = False
 ) -> dict[str, tuple[float, float, bool]]:
     """Return the largest and the smallest nonzero magnitude of each value of the main graph, on the first of so many draws.
 
-    The third number is whether the largest is above `large` and may be larger on other inputs. A mask does not get larger.
+    With `failing` they are on the inputs on which a result was off last. The third number is whether the largest is above `large`
+    and may be larger on other inputs. A mask does not get larger.
     """
     original = with_own_names(*without_draws(original))
     try:
@@ -279,7 +280,7 @@ def number_ranges(
     except EvaluationError:
         return {}
     found: dict[str, tuple[float, float, bool]] = {}
-    for names, run in originals(reference, 0, recorded(reference)):
+    for names, run in originals(reference, reference.order[0] if failing else 0, recorded(reference)):
         for name in names:
             top, low = magnitudes(run[name])
             found[name] = top, low, top > large and not is_masked(run[name])

@@ -45,6 +45,9 @@ _PRODUCT_GAIN = 100.0
 _MOST_FEEDS = 6
 """Feeds on which groups are measured: errors of one feed vary by a factor of two."""
 
+_MOST_FAILING = 3
+"""Feeds with too large errors on which groups are measured in any case: what helps on one of them may not help on the others."""
+
 _WORK = 10.0
 """Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""
 
@@ -110,7 +113,10 @@ def narrowed(
         reference = reference_of(original, result, settings, draws)
         seconds = reference.seconds
         parts = _joined(len(groups), affordable(_WORK / 2, seconds, _FEWEST_GROUPS, MOST_GROUPS))
-        feeds = _telling(reference)[: affordable(_WORK / 2 / max(len(parts), 1), seconds, 1, _MOST_FEEDS)]
+        fewest = min(max(len(reference.failing), 1), _MOST_FAILING)
+        feeds = _telling(reference)[
+            : affordable(_WORK / 2 / max(len(parts), 1), seconds, fewest, _MOST_FEEDS)
+        ]
         joined = [_union([groups[place] for place in part]) for part in parts]
         places = [group.places for group in joined]
         runnable, switches = switched(original, result, kind, places, weights=weights)
@@ -141,9 +147,10 @@ def _union(groups: Sequence[Group]) -> Group:
 
 
 def _telling(reference: Reference) -> list[int]:
-    """Return the places of feeds, those first on which a result was off last, without those on which few errors count."""
-    first, *others = reference.order
-    return [first, *(place for place in others if reference.feeds[place].name not in (SMALL, WIDE, ZEROS))]
+    """Return the places of feeds, those first on which results were off, without those on which few errors count."""
+    failing = [*reversed(reference.failing)][:_MOST_FAILING] or reference.order[:1]
+    others = (place for place in reference.order if place not in failing)
+    return [*failing, *(place for place in others if reference.feeds[place].name not in (SMALL, WIDE, ZEROS))]
 
 
 class _Selection:

@@ -107,6 +107,8 @@ class Reference:
     """Outputs in other configurations than STRICT, by these and the places of feeds."""
     order: list[int] = field(default_factory=list)
     """The places of feeds, those first on which a result was off last."""
+    failing: dict[int, None] = field(default_factory=dict)
+    """The places of feeds on which results were off, the last one at the end: the next result has to agree on all of them."""
     way: str = STRICT
     """The configuration in which a result was off last."""
     tried: dict[object, Any] = field(default_factory=dict)
@@ -126,6 +128,8 @@ class Reference:
     def is_off_on(self, place: int, way: str) -> None:
         """Move the feed at a place, and a configuration, to the front, because the next result most likely fails there too."""
         self.way = way
+        self.failing.pop(place, None)
+        self.failing[place] = None
         self.order.remove(place)
         self.order.insert(0, place)
 

@@ -106,7 +106,7 @@ W = "float[4,4] w = {" + ", ".join(f"{value:.4f}" for value in np.linspace(-1, 1
              s = SplitToSequence<axis = 0>(e, two)  p = SequenceAt(s, i)  y = Exp(p) }""", 4),
         ("""11 (float[3,2] x) => (float[2] y, float[3,2] z) <float[2] s = {0., 0.}> {
              y, z = Scan <num_scan_inputs = 1, body = b (float[2] v, float[2] e) => (float[2] u, float[2] o) {
-               u = Add(v, e)  o = Neg(u) }> (s, x) }""", 3),
+               u = Add(v, e)  o = Neg(u) }> (s, x) }""", 2),
         # Bounds that no number reaches are no reason to stay.
         ("""13 (float[2,3] x) => (float[2,3] y) <float low = {0.}, float high = {3.4e38}> {
              a = Exp(x)  y = Clip(a, low, high) }""", 2),
