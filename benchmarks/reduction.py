@@ -2,9 +2,13 @@
 
     python benchmarks/reduction.py CASES --polygraphy FOLDER/bin/polygraphy [--out FOLDER]
 
-CASES is a file with a line for each model, with tabs between: a title, the path of the model, the check as a shell command with
-{} for the model, a pattern of its message, and further options of Polygraphy, such as --model-input-shapes. Polygraphy gets the
-pattern as --fail-regex, because it accepts any failure without it.
+CASES is a file with a line for each model. Tabs separate the fields:
+
+- a title
+- the path of the model
+- the check, a shell command with {} for the model
+- a pattern of the check's message, which Polygraphy gets as --fail-regex: without it, Polygraphy accepts any failure
+- further options of Polygraphy, such as --model-input-shapes
 
 Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime onnx-graphsurgeon`. It bisects
 (`--mode=bisect`), which is the faster of its modes.
@@ -44,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """What a tool made of a model: nodes, runs of the check, seconds, and the last words of the check on the small model."""
+    """The result of a tool: nodes, runs of the check, seconds, and the last words of the check on the small model."""
 
     nodes: int | None
     runs: int

@@ -101,12 +101,12 @@ class Reduction:
 
     @cached_property
     def model(self) -> onnx.ModelProto:
-        """The small model, with its weights."""
+        """Return the small model, with its weights."""
         return files.inline(self._candidate.model)
 
     @cached_property
     def other(self) -> onnx.ModelProto | None:
-        """The small part of the second model; None without a pair."""
+        """Return the small part of the second model; None without a pair."""
         return None if self._other is None else files.inline(self._other.model)
 
     @property

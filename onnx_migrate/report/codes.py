@@ -75,16 +75,11 @@ CODES = {
     "usage": "An argument is not valid; the message says which one. To list all options: onnx-migrate COMMAND --help",
     "ort-library": "The file given with --ort-library does not exist, or ONNX Runtime cannot load it. It must be a shared library for this system that exports RegisterCustomOps. It must be built for this release of ONNX Runtime or an older one.",
     "plugin-failed": "An installed package has an entry point in the group onnx_migrate.adapters, and its module raised an exception as it was imported. Correct it, or uninstall the package.",
-<<<<<<< HEAD
     "unknown-domain": "--opset names a domain whose operators onnx-migrate does not know. Install or import the plug-in that registers steps for it; docs/library.md has a template.",
-    "cancelled": "The caller of the library set the token `cancel`. onnx-migrate ended its child processes and wrote nothing.",
-=======
-    "unknown-domain": "An opset was asked for of a domain whose operators are not known. Install or import the plug-in that registers steps for it; docs/library.md has a template.",
     "bad-check": "The check of onnx-migrate reduce cannot be used: there is none, the command has no {} for the path of the model, or the two models of a pair have other inputs or outputs. The message says which. docs/reduce.md shows all checks.",
     "check-passes": "The model given to onnx-migrate reduce does not fail its check, so there is nothing to reduce. Run the command by hand on the model: it must end with another exit code than 0, and its output must contain the text of --message. A runtime may need the inputs on which it fails: --input-data.",
     "flaky-check": "Two runs of the check on the same model ended differently, so a search would follow chance. Use fixed random numbers and one thread in the check, or raise --check-timeout if only one of the runs was too slow.",
-    "cancelled": "The caller of the library set the token `cancel`. Child processes were ended, and nothing was written.",
->>>>>>> d7bc6963 (Reduction: needed nodes one after the other by bisection, tests of the search, the page and the schema)
+    "cancelled": "The caller of the library set the token `cancel`. onnx-migrate ended its child processes and wrote nothing.",
     # Refusals
     "adapter-failed": "The code that rewrites this operator raised an exception of its own. If the node is valid, this is a bug of onnx-migrate: please report it together with the node.",
     "bad-roi": "The input roi of a Resize with mode tf_crop_and_resize needs one start and one end for every axis. Correct the node in the exporter.",

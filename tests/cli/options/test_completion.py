@@ -27,7 +27,8 @@ def test_shells_can_complete(process: Run, shell: str) -> None:
 
 
 COMMANDS = [
-    f"plain,{name}" for name in ("batch", "diff", "explain", "inspect", "migrate", "passes", "reduce", "verify")
+    f"plain,{name}"
+    for name in ("batch", "diff", "explain", "inspect", "migrate", "passes", "reduce", "verify")
 ]
 
 
