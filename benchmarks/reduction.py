@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -48,15 +49,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a tool: nodes, runs of the check, seconds, and the last words of the check on the small model."""
+    """The result of a tool: nodes, runs of the check, *seconds, those of the processor, and the check's words on the small model."""
 
     nodes: int | None
     runs: int
     seconds: float
+    processor: float
     words: str
 
     def __str__(self) -> str:
-        return f"{'none' if self.nodes is None else self.nodes} | {self.runs} | {self.seconds:.0f}"
+        return f"{'none' if self.nodes is None else self.nodes} | {self.runs} | {self.seconds:.0f} | {self.processor:.0f}"
 
 
 def ours(case: Case, folder: Path) -> Row:
@@ -73,12 +75,12 @@ def ours(case: Case, folder: Path) -> Row:
         case.check,
         "--json",
     ]
-    begin = time.monotonic()
+    begin = time.monotonic(), _processor()
     ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    seconds = time.monotonic() - begin
+    seconds = time.monotonic() - begin[0], _processor() - begin[1]
     if ended.returncode:
-        return Row(None, 0, seconds, ended.stderr.strip()[-200:])
-    return Row(nodes_of(small), json.loads(ended.stdout)["runs"], seconds, words_of(case, small))
+        return Row(None, 0, *seconds, ended.stderr.strip()[-200:])
+    return Row(nodes_of(small), json.loads(ended.stdout)["runs"], *seconds, words_of(case, small))
 
 
 def polygraphys(case: Case, folder: Path, program: str) -> Row:
@@ -96,7 +98,7 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
         "-c",
         f"{check} 2>&1",
     ]
-    begin = time.monotonic()
+    begin = time.monotonic(), _processor()
     try:
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False
@@ -104,11 +106,17 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
         printed = ended.stdout + ended.stderr
     except subprocess.TimeoutExpired as error:
         printed = (error.stdout or b"").decode()
-    seconds = time.monotonic() - begin
+    seconds = time.monotonic() - begin[0], _processor() - begin[1]
     runs = len(re.findall(r"Running check command", printed))
     if not small.exists():
-        return Row(None, runs, seconds, printed[-200:])
-    return Row(nodes_of(small), runs, seconds, words_of(case, small))
+        return Row(None, runs, *seconds, printed[-200:])
+    return Row(nodes_of(small), runs, *seconds, words_of(case, small))
+
+
+def _processor() -> float:
+    """Return the seconds of the processor that ended children took."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def nodes_of(path: Path) -> int:
@@ -141,7 +149,7 @@ def main() -> None:
     given.out = given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)
     print(
-        "| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|"
+        "| model | nodes | onnx-migrate: nodes | runs | s | processor s | polygraphy: nodes | runs | s | processor s |"
     )
     for line in given.cases.read_text(encoding="utf-8").splitlines():
         if not line.strip() or not line.startswith(given.only):
