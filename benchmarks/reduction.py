@@ -49,7 +49,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """The result of a tool: nodes, runs of the check, *seconds, those of the processor, and the check's words on the small model."""
+    """The result of a tool: nodes, runs of the check, seconds, processor seconds, and the words of the check."""
 
     nodes: int | None
     runs: int
@@ -86,7 +86,8 @@ def ours(case: Case, folder: Path) -> Row:
 def polygraphys(case: Case, folder: Path, program: str) -> Row:
     """Reduce with polygraphy."""
     small = folder / f"{case.title}.polygraphy.onnx"
-    small.unlink(missing_ok=True)
+    for path in (small, *folder.glob("polygraphy_debug*")):
+        path.unlink(missing_ok=True)
     check = case.check.replace("{}", "polygraphy_debug.onnx")
     command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect"]
     command += [
