@@ -98,7 +98,14 @@ def reduce(
         ).bind(loaded.proto)  # fmt: skip
         settings = Settings(given, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
         if against is not None:
-            return reduced_pair(loaded, files.load(against), settings, reporter.within)
+            if check or check_exit or run_in or message or any_failure or strip_weights:
+                raise UsageError(
+                    "against compares two models, and takes no check, message or weights to replace",
+                    code="bad-check",
+                    hint="leave the others out",
+                )
+            with stoppable(None, time_limit):
+                return reduced_pair(loaded, files.load(against), settings, reporter.within)
         chosen = _check(check, str(check_exit), run_in, message, settings, loaded)
         with Trials(chosen, jobs, time_limit, reporter.within) as trials:
             run = _Run(loaded, chosen, trials, settings)
@@ -186,12 +193,16 @@ class _Run:
             else [(feed, {}) for feed in feeds.feeds]
         )
         path = self._model.origin[0] if self._model.origin and "://" not in self._model.origin[0] else ""
+        tried = (found if self._check.needs_values else found[:1]) or [({}, {})]
         last: Failure | None = None
-        for feed, outputs in (found if self._check.needs_values else found[:1]) or [({}, {})]:
+        for feed, outputs in tried:
             original = Candidate(replace(self._model), feed, Values(dict(outputs)), path=path)
-            last = self._checked_twice(original)
-            if last is not None and message in last.text:
-                return Candidate(base, feed, Values(dict(outputs))), last
+            failure = self._trials.failures([original])[0]
+            if failure is not None or feed is tried[-1][0]:
+                self._require_repeatable(original, failure)
+            last = failure or last
+            if failure is not None and message in failure.text:
+                return Candidate(base, feed, Values(dict(outputs))), failure
         if last is not None:
             raise UsageError(
                 f"the failure ({last}) does not contain the text {message!r}: {error_line(last.text)}",
@@ -206,20 +217,17 @@ class _Run:
             else "give inputs on which the runtime fails (--input-data)",
         )
 
-    def _checked_twice(self, original: Candidate) -> Failure | None:
-        """Return how the original fails. Raises UsageError if a second run disagrees with the first."""
-        first, second = self._trials.failures([original])[0], self._trials.again(original)
-        same = (first is None and second is None) or (
-            first is not None and KeptFailure(first).is_same(second)
+    def _require_repeatable(self, original: Candidate, first: Failure | None) -> None:
+        """Raise UsageError if a second run of the check disagrees with the first."""
+        second = self._trials.again(original)
+        if (first is None and second is None) or (first is not None and KeptFailure(first).is_same(second)):
+            return
+        texts = [str(each) if each is not None else "it passes" for each in (first, second)]
+        raise UsageError(
+            f"two runs of the check on the original disagree: first {texts[0]}, then {texts[1]}",
+            code="flaky-check",
+            hint="make the check repeatable, for example with fixed random numbers and one thread",
         )
-        if not same:
-            texts = [str(each) if each is not None else "it passes" for each in (first, second)]
-            raise UsageError(
-                f"two runs of the check on the original disagree: first {texts[0]}, then {texts[1]}",
-                code="flaky-check",
-                hint="make the check repeatable, for example with fixed random numbers and one thread",
-            )
-        return first
 
     def _result(
         self, candidate: Candidate, *, finished: bool, stripped: bool, kept: tuple[str, ...]
