@@ -2,9 +2,13 @@
 
     python benchmarks/reduction.py CASES --polygraphy FOLDER/bin/polygraphy [--out FOLDER]
 
-CASES is a file with a line for each model, with tabs between: a title, the path of the model, the check as a shell command with
-{} for the model, a pattern of its message, and further options of Polygraphy, such as --model-input-shapes. Polygraphy gets the
-pattern as --fail-regex, because it accepts any failure without it.
+CASES is a file with a line for each model. Tabs separate the fields:
+
+- a title
+- the path of the model
+- the check, a shell command with {} for the model
+- a pattern of the check's message, which Polygraphy gets as --fail-regex: without it, Polygraphy accepts any failure
+- further options of Polygraphy, such as --model-input-shapes
 
 Polygraphy is installed in an environment of its own: `pip install polygraphy onnx onnxruntime onnx-graphsurgeon`. It bisects
 (`--mode=bisect`), which is the faster of its modes.
@@ -15,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -44,15 +49,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Row:
-    """What a tool made of a model: nodes, runs of the check, seconds, and the last words of the check on the small model."""
+    """The result of a tool: nodes, runs of the check, seconds, processor seconds, and the words of the check."""
 
     nodes: int | None
     runs: int
     seconds: float
+    processor: float
     words: str
 
     def __str__(self) -> str:
-        return f"{'none' if self.nodes is None else self.nodes} | {self.runs} | {self.seconds:.0f}"
+        return f"{'none' if self.nodes is None else self.nodes} | {self.runs} | {self.seconds:.0f} | {self.processor:.0f}"
 
 
 def ours(case: Case, folder: Path) -> Row:
@@ -69,18 +75,19 @@ def ours(case: Case, folder: Path) -> Row:
         case.check,
         "--json",
     ]
-    begin = time.monotonic()
+    begin = time.monotonic(), _processor()
     ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    seconds = time.monotonic() - begin
+    seconds = time.monotonic() - begin[0], _processor() - begin[1]
     if ended.returncode:
-        return Row(None, 0, seconds, ended.stderr.strip()[-200:])
-    return Row(nodes_of(small), json.loads(ended.stdout)["runs"], seconds, words_of(case, small))
+        return Row(None, 0, *seconds, ended.stderr.strip()[-200:])
+    return Row(nodes_of(small), json.loads(ended.stdout)["runs"], *seconds, words_of(case, small))
 
 
 def polygraphys(case: Case, folder: Path, program: str) -> Row:
     """Reduce with polygraphy."""
     small = folder / f"{case.title}.polygraphy.onnx"
-    small.unlink(missing_ok=True)
+    for path in (small, *folder.glob("polygraphy_debug*")):
+        path.unlink(missing_ok=True)
     check = case.check.replace("{}", "polygraphy_debug.onnx")
     command = [program, "debug", "reduce", str(case.model), "-o", str(small), "--mode=bisect"]
     command += [
@@ -92,7 +99,7 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
         "-c",
         f"{check} 2>&1",
     ]
-    begin = time.monotonic()
+    begin = time.monotonic(), _processor()
     try:
         ended = subprocess.run(
             command, capture_output=True, text=True, timeout=_SECONDS, cwd=folder, check=False
@@ -100,11 +107,17 @@ def polygraphys(case: Case, folder: Path, program: str) -> Row:
         printed = ended.stdout + ended.stderr
     except subprocess.TimeoutExpired as error:
         printed = (error.stdout or b"").decode()
-    seconds = time.monotonic() - begin
+    seconds = time.monotonic() - begin[0], _processor() - begin[1]
     runs = len(re.findall(r"Running check command", printed))
     if not small.exists():
-        return Row(None, runs, seconds, printed[-200:])
-    return Row(nodes_of(small), runs, seconds, words_of(case, small))
+        return Row(None, runs, *seconds, printed[-200:])
+    return Row(nodes_of(small), runs, *seconds, words_of(case, small))
+
+
+def _processor() -> float:
+    """Return the seconds of the processor that ended children took."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def nodes_of(path: Path) -> int:
@@ -137,7 +150,7 @@ def main() -> None:
     given.out = given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)
     print(
-        "| model | nodes | onnx-migrate: nodes | runs | s | polygraphy: nodes | runs | s |\n|---|---|---|---|---|---|---|---|"
+        "| model | nodes | onnx-migrate: nodes | runs | s | processor s | polygraphy: nodes | runs | s | processor s |"
     )
     for line in given.cases.read_text(encoding="utf-8").splitlines():
         if not line.strip() or not line.startswith(given.only):

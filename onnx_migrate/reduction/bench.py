@@ -101,7 +101,7 @@ def _without_shapes(candidate: Candidate) -> Candidate:
 
 
 def _with_shapes(candidate: Candidate) -> Candidate | None:
-    """Return a candidate with fixed sizes whose outputs are declared as they are; None if a type is not known."""
+    """Return a candidate with fixed sizes whose outputs have the recorded types; None if one is not known."""
     if not candidate.is_static:
         return candidate
     ports = Ports(candidate)

@@ -1,4 +1,4 @@
-"""Fewer nodes inside the bodies of If, Loop and Scan, if the failure needs these nodes."""
+"""Fewer nodes inside the bodies of If, Loop, Scan and functions, if the failure needs these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx_migrate.reduction.bodies_outside import Outside, bodies_outside
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import constant_tensor, replace_all
 
-__all__ = ["fewer_inner_nodes"]
+__all__ = ["bypassed_in_functions", "fewer_inner_nodes"]
 
 
 def fewer_inner_nodes(candidate: Candidate, bench: Bench) -> Candidate:
@@ -65,4 +65,24 @@ def _without(
         body.initializer.append(constant_tensor(name, value, found.model.weights))
     replace_all(body.node, kept)
     replace_all(body.initializer, [item for item in body.initializer if item.name in read])
+    return found
+
+
+def bypassed_in_functions(candidate: Candidate) -> Iterator[Candidate | None]:
+    """Yield the model without each node of its functions whose readers can read an input of the node instead."""
+    for number, function in enumerate(candidate.proto.functions):
+        for place, node in enumerate(function.node):
+            if any(name in function.output for name in node.output):
+                continue
+            for name in dict.fromkeys(filter(None, node.input)):
+                yield _bypassed(candidate, number, place, name)
+
+
+def _bypassed(candidate: Candidate, number: int, place: int, name: str) -> Candidate:
+    found = edited(candidate)
+    nodes = found.proto.functions[number].node
+    gone = [output for output in nodes[place].output if output]
+    del nodes[place]
+    for node in nodes:
+        node.input[:] = [name if read in gone else read for read in node.input]
     return found

@@ -50,7 +50,7 @@ class Candidate:
 
     @property
     def proto(self) -> onnx.ModelProto:
-        """The structure of the model."""
+        """Return the structure of the model."""
         return self.model.proto
 
     @cached_property
@@ -79,7 +79,7 @@ class Candidate:
 
     @cached_property
     def size(self) -> tuple[int, int]:
-        """The number of nodes, and that of elements of weights and inputs."""
+        """Return the number of nodes, and that of elements of weights and inputs."""
         elements = sum(prod(tensor.dims) for tensor in self.proto.graph.initializer)
         elements += sum(int(np.size(value)) for value in self.feed.values() if isinstance(value, np.ndarray))
         return node_count(self.proto), elements

@@ -28,7 +28,7 @@ def few_nodes(candidate: Candidate, trials: Trials, text: str) -> Candidate:
 
 
 def without_single_nodes(candidate: Candidate, trials: Trials) -> Candidate:
-    """Return a model from which no single node can be left out; the candidate itself if that holds for it. Raises TimeOver."""
+    """Return a model that needs each of its nodes for the failure; the candidate itself if it does. Raises TimeOver."""
     parts = Parts(candidate)
     steps = _minimal(parts, parts.steps, trials)
     found = parts.part(steps) if len(steps) < len(parts.steps) else None
@@ -78,7 +78,8 @@ def _behind_last(parts: Parts, trials: Trials) -> list[int]:
 def _with_needed(parts: Parts, needed: list[int], others: list[int], trials: Trials) -> list[int]:
     """Return nodes with those of the others that the failure needs too, found one after the other, the nearest first.
 
-    A set of nodes that shows the failure is expected to show it with more nodes too. Then none of the result can be left out.
+    A set of nodes that shows the failure is expected to show it with more nodes too. Then the failure needs each node of the
+    result.
     """
     while others:
         others = _nearest_first(parts, needed, others)
@@ -129,7 +130,7 @@ def _bisected(low: int, high: int, part: Callable[[int], Candidate | None], tria
 
 
 def _minimal(parts: Parts, steps: Sequence[int], trials: Trials) -> list[int]:
-    """Return a subset from which no single node can be left out."""
+    """Return a subset that needs each of its nodes for the failure."""
     kept = list(steps)
     while len(kept) > 1:
         rests = [kept[:place] + kept[place + 1 :] for place in reversed(range(len(kept)))]

@@ -50,10 +50,7 @@ class _Region:
 
 
 def reduced_pair(
-    model: files.Source,
-    against: files.Source,
-    settings: Settings,
-    listen: Callable[[str], object] | None = None,
+    model: Model, against: Model, settings: Settings, listen: Callable[[str], object] | None = None
 ) -> Reduction:
     """Return the part of both models between the last values that agree and the first that do not.
 
@@ -61,7 +58,7 @@ def reduced_pair(
     """
     say = listen or (lambda _: None)
     start = time.monotonic()
-    models = [_valid(files.load(source)) for source in (model, against)]
+    models = [_valid(each) for each in (model, against)]
     difference = Interface.of(models[0].proto).difference(Interface.of(models[1].proto))
     if difference:
         raise UsageError(f"a pair needs the same inputs and outputs: {difference}", code="bad-check")

@@ -103,7 +103,7 @@ class Parts:
         return sorted(found)
 
     def part(self, steps: Iterable[int], outputs: Sequence[str] = ()) -> Candidate | None:
-        """Return the model of these nodes; None if the type of a value at a cut is not known, or nothing is left.
+        """Return the model of these nodes; None if there are none, or the type of a value at a cut is not known.
 
         The outputs are the values that no node reads, or `outputs` alone.
         """

@@ -18,7 +18,7 @@ from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.settings import Settings, interruption
 
-__all__ = ["Feeds", "Values", "feeds_of", "record", "recorded_values", "run_feeds"]
+__all__ = ["Feeds", "Values", "feeds_of", "record", "recorded_values", "run_feeds", "unproved_feeds"]
 
 _MEMORY = 1 << 29
 """Bytes of values that one run returns, by the sizes that inference finds."""
@@ -72,7 +72,9 @@ def feeds_of(runnable: Runnable, settings: Settings) -> Feeds:
         return found
     if (error := getattr(ending, "error", None)) is not None:
         raise error
-    return Feeds((), reason=interruption(ending))
+    reason = interruption(ending)  # for example, the model crashes ONNX Runtime
+    ending = settings.alone.call(f"{__name__}:unproved_feeds", runnable, settings.for_child)
+    return Feeds(ending.value if isinstance(ending, Returned) else (), reason=reason)
 
 
 def run_feeds(runnable: Runnable, settings: Settings) -> Feeds:
@@ -88,19 +90,19 @@ def run_feeds(runnable: Runnable, settings: Settings) -> Feeds:
             search.generate()
         return Feeds(tuple(dict(feed.inputs) for feed in search.feeds), tuple(search.outputs))
     except EvaluationError as error:
-        if settings.feeds is not None:
-            return Feeds(tuple(dict(feed.inputs) for feed in settings.feeds.sets), reason=str(error))
-        return Feeds(tuple(_unproved_feeds(runnable, settings.seed)), reason=str(error))
+        return Feeds(unproved_feeds(runnable, settings), reason=str(error))
 
 
-def _unproved_feeds(runnable: Runnable, seed: int) -> list[Mapping[str, Any]]:
-    """Return random inputs of a model that nothing here runs, at the first choice of sizes."""
+def unproved_feeds(runnable: Runnable, settings: Settings) -> tuple[Mapping[str, Any], ...]:
+    """Return inputs of a model that nothing here runs: the user's, or random ones at the first choice of sizes."""
+    if settings.feeds is not None:
+        return tuple(dict(feed.inputs) for feed in settings.feeds.sets)
     choice = next(iter(size_choices(runnable.model)))
     try:
-        feed = RandomInputs(runnable.model, None, choice, seed).feed(_DISTRIBUTIONS[0])
+        feed = RandomInputs(runnable.model, None, choice, settings.seed).feed(_DISTRIBUTIONS[0])
     except UsageError:  # a type without a generator
-        return []
-    return [feed] if feed is not None else []
+        return ()
+    return () if feed is None else (feed,)
 
 
 def _opened(runnable: Runnable) -> Any:

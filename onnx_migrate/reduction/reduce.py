@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import onnx
 
@@ -28,15 +29,20 @@ from onnx_migrate.reduction.search import smallest
 from onnx_migrate.reduction.trials import TimeOver, Trials
 from onnx_migrate.reduction.validity import fault_of
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verify import InputData, Settings, Tolerance
+from onnx_migrate.verify import InputData, Settings
 from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantized
 from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.places import place_of
+from onnx_migrate.verify.tolerances import OutputLimits, tolerance_of
 
 __all__ = ["reduce"]
 
 _RUNTIME = "onnxruntime"
 """The runtime of a check that has only a message."""
+
+_INPUTS = 8
+"""Most of the user's inputs on which the original is checked; the first on which it fails is kept."""
 
 
 def reduce(
@@ -50,8 +56,11 @@ def reduce(
     any_failure: bool = False,
     strip_weights: bool = False,
     input_data: InputData | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
+    mean: str | float | Sequence[float] | None = None,
+    std: str | float | Sequence[float] | None = None,
+    layout: Literal["nchw", "nhwc"] | None = None,
+    rtol: OutputLimits = None,
+    atol: OutputLimits = None,
     seed: int = 0,
     jobs: int = 1,
     check_timeout: float = 60.0,
@@ -65,9 +74,10 @@ def reduce(
 
     There are three checks. `check` is a shell command in which {} stands for the model and {inputs} for an .npz of its inputs. A
     command fails with an exit code other than 0, or only with `check_exit`, a code or a signal such as "SIGSEGV". `run_in` names
-    a runtime as in `migrate`: a model fails if it does not load or run there, or computes other values than ONNX Runtime without
-    optimisation. `against` is a second model with the same inputs and outputs: the result is the smallest part of both that
-    computes different values. `message` is a text that the output of a command, or the message of the runtime, must contain.
+    a runtime as in `migrate`: a model fails if it does not load or run there, or computes wrong values. ONNX Runtime without
+    optimisation computes the right ones. `against` is a second model with the same inputs and outputs: the result is the smallest
+    part of both that computes different values. `message` is a text that the output of a command, or the message of the runtime,
+    must contain.
 
     A smaller model must show the same failure: the same exit code, signal or kind, and a similar message. `any_failure` accepts
     any other one too. `strip_weights` puts random numbers of the same size and distribution in place of weights, where the
@@ -78,15 +88,24 @@ def reduce(
     nodes. Raises UsageError, code `check-passes`, if the model does not fail, and code `flaky-check` if two runs disagree. Raises
     LoadError for an unreadable model.
     """
+    tolerance = tolerance_of(rtol, atol)
     with stoppable(cancel), transfers_within(check_timeout):
-        settings = Settings(
-            input_data, Tolerance(rtol, atol), seed, Limits.of(check_timeout, memory_limit), isolated
-        )
         reporter = Reporter(progress, {"reduce": "looking for the smallest model"})
         reporter.stage("reduce")
-        if against is not None:
-            return reduced_pair(model, against, settings, reporter.within)
         loaded = files.load(model)
+        given = None if input_data is None else GivenInputs(
+            input_data, mean=mean, std=std, layout=layout, most=_INPUTS
+        ).bind(loaded.proto)  # fmt: skip
+        settings = Settings(given, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        if against is not None:
+            if check or check_exit or run_in or message or any_failure or strip_weights:
+                raise UsageError(
+                    "against compares two models, and takes no check, message or weights to replace",
+                    code="bad-check",
+                    hint="leave the others out",
+                )
+            with stoppable(None, time_limit):
+                return reduced_pair(loaded, files.load(against), settings, reporter.within)
         chosen = _check(check, str(check_exit), run_in, message, settings, loaded)
         with Trials(chosen, jobs, time_limit, reporter.within) as trials:
             run = _Run(loaded, chosen, trials, settings)
@@ -174,12 +193,16 @@ class _Run:
             else [(feed, {}) for feed in feeds.feeds]
         )
         path = self._model.origin[0] if self._model.origin and "://" not in self._model.origin[0] else ""
+        tried = (found if self._check.needs_values else found[:1]) or [({}, {})]
         last: Failure | None = None
-        for feed, outputs in (found if self._check.needs_values else found[:1]) or [({}, {})]:
+        for feed, outputs in tried:
             original = Candidate(replace(self._model), feed, Values(dict(outputs)), path=path)
-            last = self._checked_twice(original)
-            if last is not None and message in last.text:
-                return Candidate(base, feed, Values(dict(outputs))), last
+            failure = self._trials.failures([original])[0]
+            if failure is not None or feed is tried[-1][0]:
+                self._require_repeatable(original, failure)
+            last = failure or last
+            if failure is not None and message in failure.text:
+                return Candidate(base, feed, Values(dict(outputs))), failure
         if last is not None:
             raise UsageError(
                 f"the failure ({last}) does not contain the text {message!r}: {error_line(last.text)}",
@@ -194,20 +217,17 @@ class _Run:
             else "give inputs on which the runtime fails (--input-data)",
         )
 
-    def _checked_twice(self, original: Candidate) -> Failure | None:
-        """Return how the original fails. Raises UsageError if a second run disagrees with the first."""
-        first, second = self._trials.failures([original])[0], self._trials.again(original)
-        same = (first is None and second is None) or (
-            first is not None and KeptFailure(first).is_same(second)
+    def _require_repeatable(self, original: Candidate, first: Failure | None) -> None:
+        """Raise UsageError if a second run of the check disagrees with the first."""
+        second = self._trials.again(original)
+        if (first is None and second is None) or (first is not None and KeptFailure(first).is_same(second)):
+            return
+        texts = [str(each) if each is not None else "it passes" for each in (first, second)]
+        raise UsageError(
+            f"two runs of the check on the original disagree: first {texts[0]}, then {texts[1]}",
+            code="flaky-check",
+            hint="make the check repeatable, for example with fixed random numbers and one thread",
         )
-        if not same:
-            texts = [str(each) if each is not None else "it passes" for each in (first, second)]
-            raise UsageError(
-                f"two runs of the check on the original disagree: first {texts[0]}, then {texts[1]}",
-                code="flaky-check",
-                hint="make the check repeatable, for example with fixed random numbers and one thread",
-            )
-        return first
 
     def _result(
         self, candidate: Candidate, *, finished: bool, stripped: bool, kept: tuple[str, ...]

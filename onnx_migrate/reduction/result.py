@@ -17,7 +17,7 @@ from onnx_migrate import files
 from onnx_migrate.cached import cached_property
 from onnx_migrate.files import NewContent
 from onnx_migrate.files.destination import check_file, resolve_links
-from onnx_migrate.messages import count_of, listed
+from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.checks import Check
@@ -27,6 +27,9 @@ __all__ = ["Reduction", "ReductionReport", "beside_path", "inputs_path"]
 
 _LONGEST = 300
 """Most characters of a message in the report."""
+
+_SHOWN = 5
+"""Most weights that the report names."""
 
 
 def inputs_path(path: str | os.PathLike[str]) -> str:
@@ -79,8 +82,8 @@ class ReductionReport:
         if not self.finished:
             yield "  the time limit ended the search: a smaller model may exist"
         if self.stripped:
-            names = listed([*map(repr, self.kept_weights[:5])])
-            yield f"  weights   random, except {names}" if names else "  weights   random"
+            kept = first_of([*map(repr, self.kept_weights)], _SHOWN)
+            yield f"  weights   random, except {kept}" if kept else "  weights   random"
         yield from (f"  {note}" for note in self.notes)
 
     def __str__(self) -> str:
@@ -101,12 +104,12 @@ class Reduction:
 
     @cached_property
     def model(self) -> onnx.ModelProto:
-        """The small model, with its weights."""
+        """Return the small model, with its weights."""
         return files.inline(self._candidate.model)
 
     @cached_property
     def other(self) -> onnx.ModelProto | None:
-        """The small part of the second model; None without a pair."""
+        """Return the small part of the second model; None without a pair."""
         return None if self._other is None else files.inline(self._other.model)
 
     @property

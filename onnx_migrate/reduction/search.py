@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnx_migrate.reduction.bench import Bench
-from onnx_migrate.reduction.bodies_inside import fewer_inner_nodes
+from onnx_migrate.reduction.bodies_inside import bypassed_in_functions, fewer_inner_nodes
 from onnx_migrate.reduction.bodies_outside import bodies_outside
 from onnx_migrate.reduction.candidate import Candidate, node_count
 from onnx_migrate.reduction.dims import smaller_dims
@@ -35,7 +35,7 @@ def smallest(candidate: Candidate, bench: Bench) -> Candidate:
     if node_count(candidate.proto) > _FEW:
         return _noteless(candidate, bench)
     while True:
-        for change in (bypassed, fewer_outputs):
+        for change in (bypassed, bypassed_in_functions, fewer_outputs):
             candidate = bench.simplest(candidate, change)
         for edits in (fewer_settings, smaller_dims):
             candidate = bench.swept(candidate, edits)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate import files
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import Limits
 from onnx_migrate.reduction.bench import Bench
@@ -18,7 +19,7 @@ from onnx_migrate.reduction.search import smallest
 from onnx_migrate.reduction.trials import TimeOver, Trials
 from onnx_migrate.verify import Settings
 
-__all__ = ["FunctionCheck", "operators", "reduced", "with_weights"]
+__all__ = ["HERE", "FunctionCheck", "operators", "reduced", "with_weights"]
 
 HERE = Settings(limits=Limits(20), isolated=False)
 
@@ -43,10 +44,11 @@ class FunctionCheck:
 
     def failure(self, candidate: Candidate) -> Failure | None:
         self.runs += 1
-        onnx.checker.check_model(candidate.proto, full_check=True)
+        proto = files.inline(candidate.model)
+        onnx.checker.check_model(proto, full_check=True)
         feed = candidate.complete_feed()
         assert feed.keys() == {value.name for value in candidate.proto.graph.input}
-        return Failure("exit", "1", self.text) if self.fails(candidate.proto, feed) else None
+        return Failure("exit", "1", self.text) if self.fails(proto, feed) else None
 
 
 def reduced(

@@ -82,3 +82,8 @@ def test_equal_models_and_other_interfaces_are_errors() -> None:
             ),
         )
     assert caught.value.code == "bad-check"
+
+
+def test_a_pair_takes_no_other_check() -> None:
+    with pytest.raises(UsageError, match="takes no check"):
+        onnx_migrate.reduce(model(NET), against=model(NET), check="true {}")

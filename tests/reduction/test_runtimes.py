@@ -13,7 +13,6 @@ import onnx_migrate
 from onnx_migrate import UsageError
 from onnx_migrate.verify.evaluators import foreign
 from tests.harness import model
-from tests.reduction.harness import with_weights
 
 HERE: dict[str, Any] = {"isolated": False}
 
@@ -109,17 +108,3 @@ def test_a_message_alone_runs_models_in_onnxruntime() -> None:
 
     assert [node.op_type for node in result.model.graph.node] == ["Odd"]
     assert any("no runtime here runs the model" in note for note in result.report.notes)
-
-
-@pytest.mark.parametrize("odd", ["wrong"], indirect=True)
-def test_weights_become_random_where_the_failure_stays(odd: str) -> None:
-    rng = np.random.default_rng(1)
-    weight = rng.standard_normal((64, 64)).astype(np.float32) * 0.1
-    proto = with_weights(
-        model("17 (float[2,64] x) => (float[2,64] y) { b = MatMul (x, w) y = Exp (b) }"), w=weight
-    )
-    result = onnx_migrate.reduce(proto, run_in="odd", strip_weights=True, **HERE)
-
-    assert result.report.stripped
-    assert not result.report.kept_weights
-    assert [node.op_type for node in result.model.graph.node] == ["Exp"]

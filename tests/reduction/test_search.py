@@ -175,11 +175,13 @@ def test_functions_are_inlined() -> None:
 def test_a_needed_call_of_a_function_stays() -> None:
     proto = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[4] x) => (float[4] y) { a = f.Block (x) y = Neg (a) }
-        <domain: "f", opset_import: ["": 17]> Block (i) => (o) { j = Relu (i) o = Tanh (j) }"""
+        <domain: "f", opset_import: ["": 17]> Block (i) => (o) { j = Relu (i) k = Exp (j) o = Tanh (k) }"""
     )
     check = FunctionCheck(lambda proto, _: any(node.domain == "f" for node in proto.graph.node))
+    found = reduced(proto, check)
 
-    assert operators(reduced(proto, check)) == ["Block"]
+    assert operators(found) == ["Block"]
+    assert [node.op_type for node in found.proto.functions[0].node] == ["Tanh"]
 
 
 CONV = """17 (float[N,8,16,16] x) => (float[N,8,16,16] y) {

@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from onnx_migrate.cli.options.arguments import bytes_of
+from onnx_migrate.cli.options.arguments import bytes_of, limits, one_or_several
 from onnx_migrate.cli.options.model_options import model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.progress import ProgressLine
@@ -56,8 +56,12 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 )  # fmt: skip
 @model_option(
     "input_data",
-    help="The inputs on which the model fails: an .npz file with one array per input name, or a folder of input_*.pb files.",
-)  # fmt: skip
+    help="The inputs on which the model fails, such as an .npz file with one array per input name, or a folder of images. See "
+    "docs/inputs.md.",
+)
+@model_option("mean")
+@model_option("std")
+@model_option("layout")
 @model_option("rtol")
 @model_option("atol")
 @model_option("seed")
@@ -103,6 +107,8 @@ def reduce(model: str, output: str | None, as_json: bool, quiet: bool, **options
     memory = bytes_of(options["memory_limit"])
     path = output or f"{model.removesuffix('.onnx')}.reduced.onnx"
     options.update(memory_limit=memory, check=options["check"] or "", check_exit=options["check_exit"] or "")
+    options.update(rtol=limits(options["rtol"]), atol=limits(options["atol"]))
+    options["input_data"] = one_or_several(options["input_data"])
     try:
         check_target(path, source=model)
         with (
