@@ -47,11 +47,13 @@ class Feed:
 class Feeds:
     """The user's inputs. Those without a name (`input_0.pb`) have their position as a name: "#0".
 
-    `notes` are sentences for the report on how files became these inputs.
+    `notes` are sentences for the report on how files became these inputs. `key` tells the inputs of one call from those of
+    another: a process that is kept has results on earlier ones.
     """
 
     sets: tuple[Feed, ...]
     notes: tuple[str, ...] = ()
+    key: str = field(default_factory=lambda: os.urandom(8).hex(), compare=False)
 
     @classmethod
     def of(cls, data: Any) -> Feeds:
