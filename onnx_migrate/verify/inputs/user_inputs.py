@@ -22,10 +22,7 @@ from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["ARRAYS_HINT", "Feed", "Feeds", "InputData", "LateFeeds", "check_feed", "fitted_feed"]
 
-ARRAYS_HINT = (
-    'give arrays by input name, as in {"x": array}, a list of such dicts or a function that yields them, arrays in the order of'
-    " the inputs, as in (array,), or a path"
-)
+ARRAYS_HINT = 'give a path, arrays by input name, as in {"x": array}, several such dicts, or arrays in the order of the inputs'
 
 
 @dataclass(frozen=True)
@@ -136,8 +133,8 @@ InputData = (
 )
 """The forms in which users give inputs (docs/inputs.md).
 
-These are a path, "NAME=PATH" or "MODULE:FUNCTION", or several such texts; arrays by input name, or several such sets; and a
-function or an iterator that yields such sets. Arrays in the order of the inputs, like the arguments of torch.onnx.export, work
+A text is a path, "NAME=PATH" or "MODULE:FUNCTION", and several texts work too. A set has arrays by input name. Users give one set,
+several, or a function or an iterator that yields sets. Arrays in the order of the inputs, like the arguments of torch.onnx.export, work
 too. An array is anything that NumPy reads as one: a list, a number, a TensorProto, a tensor of PyTorch.
 """
 

@@ -87,7 +87,7 @@ def test_a_folder_of_photographs_is_the_input_in_one_command(cli: Run, folder: P
 def test_a_limit_is_for_an_output_that_exists(cli: Run, folder: Path) -> None:
     ended = cli("verify", "small.onnx", "small.onnx", "--atol", "yy:1e-3")
     assert ended.code == 2
-    assert "no output is named 'yy'" in ended.err
+    assert "the model has no output 'yy'" in ended.err
     assert "did you mean y? the outputs are y" in ended.err
     assert cli("verify", "small.onnx", "small.onnx", "--atol", "y:x").code == 2
 

@@ -31,7 +31,7 @@ class Format:
     endings: tuple[str, ...]
     module: str
     magic: bytes = b""
-    """The first bytes of such a file, by which one with another ending is found."""
+    """The first bytes of such a file, for files with another ending."""
     looks_below: bool = False
 
     def has(self, name: str) -> bool:
