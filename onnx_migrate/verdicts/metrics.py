@@ -15,7 +15,7 @@ class OutputMetrics:
 
     `elements` are those that are finite in both models; `equal` is the share of all elements that are equal. `cosine` is the
     cosine of the angle between both outputs, and `lowest_cosine` the lowest of a single input. `snr` and `psnr` are in decibels,
-    infinite for equal outputs: 10 log10 of the mean square, or of the square of the largest value, by the mean square error.
+    and infinite for equal outputs. They compare the mean square error with the mean square, and with the largest square.
     `largest_relative` divides each error by the original's element, without elements that are 0.
 
     `top1` is the share of `rows` with the same largest element. It is None for an output that is not shaped like scores. The

@@ -35,8 +35,7 @@ def bind_inputs(given: GivenInputs, model: Model, settings: Settings, *, complet
 def _settle_sizes(given: GivenInputs, model: Model, settings: Settings) -> None:
     """Round images to sizes at which a model runs, if it does not run at their own sizes.
 
-    The inputs are bound to the model. A model that runs at none of these sizes is left to the comparison, which reports its
-    error.
+    The inputs are bound to the model. The comparison reports the error of a model that runs at none of these sizes.
     """
     with Prover(settings) as prover:
         runnable = prover.runnable(model)

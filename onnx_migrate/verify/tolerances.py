@@ -95,7 +95,7 @@ def require_outputs(tolerance: Tolerance, outputs: Iterable[str]) -> None:
         if name not in names:
             meant = did_you_mean(name, names)
             raise UsageError(
-                f"no output is named {name!r}, for which {limit:g} is allowed",
+                f"the model has no output {name!r}, for which you allow {limit:g}",
                 code="no-such-input",
                 hint=f"{meant} the outputs are {first_of(names, _LISTED)}".strip(),
             )

@@ -103,6 +103,18 @@ def test_models_of_different_precision_have_metrics_and_limits_by_output(tmp_pat
     assert compare(original, half, cast=True, input_data=data, rtol=0.2, **HERE).verified
 
 
+def test_a_kept_process_compares_each_call_on_its_own_inputs() -> None:
+    graph = "(float[N,48] x) => (float[N,5] y) { y = MatMul(x, w) }"
+    original = net(graph, w=WEIGHTS)
+    narrow = migrate(original, precision="fp16", simplify=False, **HERE).model
+    zeros, ones = np.zeros((2, 48), np.float32), np.random.default_rng(0).random((2, 48), np.float32)
+    errors = [
+        compare(original, narrow, cast=True, input_data={"x": x}, **HERE).rounded[0].error
+        for x in (zeros, ones, zeros)
+    ]
+    assert errors[0] == errors[2] == 0 < errors[1]
+
+
 def test_fewer_inputs_are_run_if_all_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     model = net("(float[2] x) => (float[2] y) { y = Relu(x) }")
     data = [{"x": np.float32([at, 1])} for at in range(40)]

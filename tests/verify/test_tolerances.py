@@ -46,9 +46,9 @@ def test_a_limit_that_is_no_number_is_misuse(value: Any) -> None:
 def test_a_name_that_is_no_output_is_misuse() -> None:
     with pytest.raises(UsageError) as caught:
         require_outputs(tolerance_of("logit:1", None), ["logits", "boxes"])
-    assert str(caught.value) == "no output is named 'logit', for which 1 is allowed"
+    assert str(caught.value) == "the model has no output 'logit', for which you allow 1"
     assert caught.value.hint == "did you mean logits? the outputs are logits, boxes"
-    with pytest.raises(UsageError, match="no output is named 'c'"):
+    with pytest.raises(UsageError, match="the model has no output 'c'"):
         compare(net(TWO.format(), k=1, m=1), net(TWO.format(), k=1, m=1), atol="c:1", **HERE)
 
 

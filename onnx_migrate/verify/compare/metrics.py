@@ -16,7 +16,7 @@ from onnx_migrate.verify.kernel.arrays import Array, in_blocks, is_float, widene
 __all__ = ["Metrics"]
 
 _CLASSES = 10
-"""Least length of the last of three axes that is taken for classes: a shorter one may hold the corners of boxes."""
+"""Least length of the last of three axes if that holds classes: a shorter one may hold the corners of boxes."""
 
 _SUM = 1e-2
 """How far the sum of a row may be from 1 if the row holds probabilities: those of float16 are rounded."""

@@ -43,7 +43,7 @@ class InputType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type of its elements."""
+        """Return the NumPy type of its elements."""
         strings = self.element == TensorProto.STRING
         return np.dtype(object) if strings else onnx.helper.tensor_dtype_to_np_dtype(self.element)
 
@@ -117,7 +117,7 @@ class ModelInputs:
 
     @property
     def text(self) -> str:
-        """The inputs with their types, for a hint."""
+        """Return the inputs with their types, for a hint."""
         return "expected inputs: " + ", ".join(f"{value.name}: {value}" for value in self.fed)
 
     def check_names(self, where: str, names: Iterable[str]) -> None:
@@ -130,7 +130,7 @@ class ModelInputs:
         for name in sorted(names - set(listed)):
             meant = did_you_mean(name, listed)
             hint = f"{meant} {self.text}" if meant else self.text
-            raise UsageError(f"{where}: no input is named {name!r}", code="input-data", hint=hint)
+            raise UsageError(f"{where}: the model has no input {name!r}", code="input-data", hint=hint)
 
     def fit(self, where: str, values: Values) -> dict[str, Any]:
         """Return values of the declared types by name. Raises UsageError, with the expected inputs as a hint."""

@@ -1,4 +1,4 @@
-"""One source of inputs: a file, a folder or a function, the input that it is for, and the feeds that a reader makes of it."""
+"""One source of inputs: a file, a folder or a function, and the feeds that a reader returns for it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DEFAULT_MOST = 1000
 class Source:
     """A path, or for a function its text, with the input that it is for ("" if the user named none).
 
-    `inputs` are those of the model, `most` is how many sets are read at most, and `keep` stores feeds that a function or a large
-    file yields.
+    `inputs` are those of the model. A reader returns `most` sets at most. `keep` stores feeds that a function or a large file
+    yields.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class Source:
             chosen = [value for value in self.inputs.listed if value.name == self.name]
             if not chosen:
                 raise UsageError(
-                    f"{self.path}: no input is named {self.name!r}",
+                    f"{self.path}: the model has no input {self.name!r}",
                     code="input-data",
                     hint=f"{did_you_mean(self.name, names)} {self.inputs.text}".strip(),
                 )

@@ -24,7 +24,7 @@ _IN_MEMORY = 1 << 26
 
 
 class Spool:
-    """Stores feeds; the folder with their files lasts as long as this object. `most` is how many feeds are taken of a source."""
+    """Stores feeds; the folder with their files lasts as long as this object. It takes `most` feeds of a source at most."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -32,7 +32,7 @@ class Spool:
         self._bytes = 0
         self._files = 0
         self.limited: list[str] = []
-        """The sources that have more feeds than were taken."""
+        """The sources that have more feeds."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle without the folder, which this process removes."""

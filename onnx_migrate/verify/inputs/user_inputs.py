@@ -22,10 +22,7 @@ from onnx_migrate.verify.kernel.arrays import Array
 
 __all__ = ["ARRAYS_HINT", "Feed", "Feeds", "InputData", "LateFeeds", "check_feed", "fitted_feed"]
 
-ARRAYS_HINT = (
-    'give arrays by input name, as in {"x": array}, a list of such dicts or a function that yields them, arrays in the order of'
-    " the inputs, as in (array,), or a path"
-)
+ARRAYS_HINT = 'give a path, arrays by input name, as in {"x": array}, several such dicts, or arrays in the order of the inputs'
 
 
 @dataclass(frozen=True)
@@ -47,11 +44,13 @@ class Feed:
 class Feeds:
     """The user's inputs. Those without a name (`input_0.pb`) have their position as a name: "#0".
 
-    `notes` are sentences for the report on how files became these inputs.
+    `notes` are sentences for the report on how files became these inputs. `key` tells the inputs of one call from those of
+    another: a process that is kept has results on earlier ones.
     """
 
     sets: tuple[Feed, ...]
     notes: tuple[str, ...] = ()
+    key: str = field(default_factory=lambda: os.urandom(8).hex(), compare=False)
 
     @classmethod
     def of(cls, data: Any) -> Feeds:
@@ -134,8 +133,8 @@ InputData = (
 )
 """The forms in which users give inputs (docs/inputs.md).
 
-These are a path, "NAME=PATH" or "MODULE:FUNCTION", or several such texts; arrays by input name, or several such sets; and a
-function or an iterator that yields such sets. Arrays in the order of the inputs, like the arguments of torch.onnx.export, work
+A text is a path, "NAME=PATH" or "MODULE:FUNCTION", and several texts work too. A set has arrays by input name. Users give one set,
+several, or a function or an iterator that yields sets. Arrays in the order of the inputs, like the arguments of torch.onnx.export, work
 too. An array is anything that NumPy reads as one: a list, a number, a TensorProto, a tensor of PyTorch.
 """
 

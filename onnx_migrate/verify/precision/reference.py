@@ -188,7 +188,7 @@ class Reference:
         return decided_outputs(self.graph)
 
 
-_references: dict[tuple[bytes, str, int], Reference] = {}
+_references: dict[tuple[bytes, str, int, int, str], Reference] = {}
 """The reference of the original that ran last in this process."""
 
 
@@ -201,7 +201,9 @@ def reference_of(
     does not load or run.
     """
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
-    key = (original.structure or b"", shapes, draws)
+    # A process serves several calls, whose inputs differ.
+    given = "" if settings.feeds is None else settings.feeds.key
+    key = (original.structure or b"", shapes, draws, settings.seed, given)
     if key not in _references:
         reference = Reference(original)
         weights = sum(
@@ -242,7 +244,7 @@ def reference_of(
             reference.search, reference.draws = search, 1 + more * (draws - 1)
             if reference.decides:
                 reference.draw_again()
-        for other in [key for key in _references if key[0] != (original.structure or b"")]:
+        for other in [other for other in _references if other[0] != key[0] or other[3:] != key[3:]]:
             del _references[other]
         _references[key] = reference
     return _references[key]

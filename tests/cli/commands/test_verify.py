@@ -67,6 +67,45 @@ def test_the_user_s_inputs_decide(cli: Run, folder: Path) -> None:
     assert cli("verify", "small.onnx", other, "--input-data", "none.npz").code == 2
 
 
+def test_a_folder_of_photographs_is_the_input_in_one_command(cli: Run, folder: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
+    (folder / "photos").mkdir()
+    for at in range(3):
+        image.new("RGB", (20 + at, 30), (10, 20, 30)).save(folder / "photos" / f"{at}.jpg")
+    other = spoilt(folder, 1.01)
+    options = ("--input-data", "photos", "--mean", "0.485,0.456,0.406", "--std", "1/4", "--max-inputs", "2")
+
+    ended = cli("verify", "small.onnx", other, *options, "--atol", "y:9")
+    assert (ended.code, ended.err) == (0, "")
+    assert "  over 2 sets of inputs:\n    y: cosine 1.0" in ended.out
+    assert "is (pixel / 255 - (0.485, 0.456, 0.406)) / 0.25" in ended.out
+    assert "2 of 3 images were used" in ended.out
+    message = json.loads(cli("verify", "small.onnx", other, *options, "--json").out)
+    assert [item["output"] for item in message["metrics"]] == ["y"]
+
+
+def test_a_limit_is_for_an_output_that_exists(cli: Run, folder: Path) -> None:
+    ended = cli("verify", "small.onnx", "small.onnx", "--atol", "yy:1e-3")
+    assert ended.code == 2
+    assert "the model has no output 'yy'" in ended.err
+    assert "did you mean y? the outputs are y" in ended.err
+    assert cli("verify", "small.onnx", "small.onnx", "--atol", "y:x").code == 2
+
+
+def test_a_configuration_file_has_the_same_options(cli: Run, folder: Path) -> None:
+    (folder / "inputs.py").write_text(
+        "import numpy as np\ndef load_data():\n    yield {'x': np.ones((1, 3, 8, 8), np.float32)}\n"
+    )
+    text = "input-data = ['inputs.py']\natol = {y = 0.5}\nmax-inputs = 4\nsimplify = false\n"
+    (folder / "onnx-migrate.toml").write_text(text)
+    ended = cli("small.onnx", "out.onnx", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    message = json.loads(ended.out)
+    assert [feed["name"].endswith("inputs.py 0") for feed in message["verification"]["feeds"]] == [True]
+    assert message["request"]["options"]["atol"] == "y:0.5"
+    assert "--atol y:0.5" in message["request"]["command"]
+
+
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_json(cli: Run, folder: Path, factor: float) -> None:
     ended = cli("verify", "small.onnx", spoilt(folder, factor), "--json", "--seed", "7")

@@ -60,7 +60,7 @@ def test_an_npy_is_the_only_input_or_the_one_that_is_named(tmp_path: Path) -> No
     assert feed.name == "a.npy"
     for given, message in (
         (tmp_path / "a.npy", "values of one input, and the model has 2 inputs.*write NAME="),
-        (f"y={tmp_path / 'a.npy'}", "no input is named 'y'"),
+        (f"y={tmp_path / 'a.npy'}", "the model has no input 'y'"),
         ([f"x={tmp_path / 'a.npy'}"] * 2, "two sources have values of input 'x'"),
         (f"n={tmp_path / 'b.npy'}", "no value for input 'x'"),
     ):

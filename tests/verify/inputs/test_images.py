@@ -124,7 +124,7 @@ def test_open_dims_have_the_size_of_each_image(tmp_path: Path) -> None:
     found = given.bind(net(relu("[N,3,H,W]")))
     assert [feed.inputs["x"].shape for feed in found.sets] == [(1, 3, 4, 6), (1, 3, 5, 7)]
     assert given.has_own_sizes
-    rounded = given.round_sizes(net(relu("[N,3,H,W]")), 4)
+    rounded = given.round_sizes(4)
     assert [feed.inputs["x"].shape for feed in rounded.sets] == [(1, 3, 4, 8), (1, 3, 4, 8)]
     assert any("each in its own size, rounded to multiples of 4" in note for note in rounded.notes)
 

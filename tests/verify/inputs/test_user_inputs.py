@@ -41,7 +41,7 @@ def test_npz_and_folders_are_read(tmp_path):
     ("arrays", "message"),
     [
         ({"x": X}, "no value for input 'n'\nHint: expected inputs: x: float"),
-        ({"x": X, "n": N, "z": N}, "no input is named 'z'"),
+        ({"x": X, "n": N, "z": N}, "the model has no input 'z'"),
         ({"x": X.T, "n": N}, r"input 'x' is float32\[3, 2\], expected float\[2, 3\]"),
         ({"x": X, "n": N.astype(np.int32)}, r"input 'n' is int32\[4\], expected int64\[N\]"),
     ],

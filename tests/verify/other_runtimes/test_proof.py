@@ -13,6 +13,7 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Feed, Feeds, Settings, Tolerance
 from onnx_migrate.verify.evaluators.foreign import TITLES
+from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.proof import (
     FLOORS,
     Expected,
@@ -167,7 +168,8 @@ def test_random_operators_are_fixed(faulty):
 def test_a_file_of_the_users_inputs(faulty, tmp_path):
     np.savez(tmp_path / "in.npz", x=np.full((5, 4), 0.25, np.float32))
     before, after = loaded(RELU), loaded(RELU, "OFF=1")
-    (proof,) = prove_models([faulty], before, after, replace(_SETTINGS, input_data=tmp_path / "in.npz"))
+    feeds = GivenInputs(tmp_path / "in.npz").bind(before.proto)
+    (proof,) = prove_models([faulty], before, after, replace(_SETTINGS, input_data=feeds))
     assert proof.result.comparisons[0].shape_before == (5, 4)
 
 

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -92,7 +93,7 @@ def _function(text: str) -> Callable[[], Any]:
     """Return the function that a text names. Raises UsageError."""
     module, name = _split(text)
     try:
-        loaded = _from_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+        loaded = _from_file(Path(module)) if module.endswith(".py") else _imported(module)
         function = getattr(loaded, name)
     except Exception as error:  # an import runs code of the user's
         reason = " ".join(f"{type(error).__name__}: {error}".split())
@@ -113,12 +114,26 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
-    folder = str(path.parent.resolve())
-    # A script finds the modules beside it, as it does with `python FILE.py`.
-    sys.path.insert(0, folder)
-    try:
+    with _searched(path.parent):  # a script finds the modules beside it, as it does with `python FILE.py`
         spec.loader.exec_module(module)
-    finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
     return module
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module, also from the working folder, where a console script does not look. Raises the errors of the import."""
+    with _searched(Path.cwd()):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _searched(folder: Path) -> Iterator[None]:
+    """Let imports of the block look in a folder too, last."""
+    text = str(folder.resolve())
+    added = text not in sys.path
+    if added:
+        sys.path.append(text)
+    try:
+        yield
+    finally:
+        if added and text in sys.path:
+            sys.path.remove(text)

@@ -75,22 +75,7 @@ def _notes(source: Source, form: ImageForm, files: int, used: int, repeated: int
     notes += notes_on(used, files, "image")
     if repeated:
         notes.append(f"{count_of(repeated, 'image')} came twice, to fill the last batch of {form.batch}")
-    if source.path.is_dir() and (others := _others(source.path)):
-        notes.append(
-            f"{source.path.name} has {count_of(others, 'other file')}, which {'was' if others == 1 else 'were'} not read"
-        )
     return notes
-
-
-def _others(folder: Path) -> int:
-    """Return how many files that are no images lie beside the images."""
-    from onnx_migrate.verify.inputs.readers.registry import FORMATS
-
-    images = next(known for known in FORMATS if known.module == "images")
-    return sum(
-        path.is_file() and not path.name.startswith(".") and not images.has(path.name)
-        for path in folder.iterdir()
-    )
 
 
 def _values(paths: tuple[Path, ...], form: ImageForm) -> Values:

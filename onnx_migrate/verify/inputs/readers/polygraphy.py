@@ -1,4 +1,4 @@
-"""Reads inputs in JSON: what `polygraphy run --save-inputs` writes, or a list of sets with numbers in lists.
+"""Reads inputs in the JSON of `polygraphy run --save-inputs`, or in a list of sets with numbers in lists.
 
 Polygraphy writes a list with an object for each run. An array in it is an object too, with the bytes of an .npy file in base64:
 {"array": "k05VTVBZ...", "polygraphy_class": "ndarray"}. Early releases wrote a key "__polygraphy_encoded_ndarray" for the class.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.messages import listed
+from onnx_migrate.messages import count_of, listed
 from onnx_migrate.safe_open import open_regular
 from onnx_migrate.verify.inputs.input_files import reason_of
 from onnx_migrate.verify.inputs.source import Part, Source
@@ -31,7 +31,7 @@ class Format:
     endings: tuple[str, ...]
     module: str
     magic: bytes = b""
-    """The first bytes of such a file, by which one with another ending is found."""
+    """The first bytes of such a file, for files with another ending."""
     looks_below: bool = False
 
     def has(self, name: str) -> bool:
@@ -41,11 +41,17 @@ class Format:
     def read(self, source: Source) -> Part:
         """Return the feeds of a file or folder. Raises UsageError."""
         module = import_module(f"{__package__}.{self.module}")
-        folder = source.path.is_dir()
-        part: Part = (
-            module.read_folder(source, files_of(source.path, self)) if folder else module.read_file(source)
-        )
-        return part
+        if not source.path.is_dir():
+            alone: Part = module.read_file(source)
+            return alone
+        part: Part = module.read_folder(source, files_of(source.path, self))
+        return replace(part, notes=(*part.notes, *self._others(source.path)))
+
+    def _others(self, folder: Path) -> Iterator[str]:
+        """Yield a note on the files in a folder that have no inputs."""
+        others = sum((folder / name).is_file() and not self.has(name) for name in _names(folder))
+        if others:
+            yield f"{folder.name} has {count_of(others, 'other file')}, which {'was' if others == 1 else 'were'} not read"
 
 
 FORMATS = (

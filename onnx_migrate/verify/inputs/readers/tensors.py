@@ -38,7 +38,7 @@ def read_file(source: Source) -> Part:
 
 
 def read_folder(source: Source, files: Sequence[Path]) -> Part:
-    """Return a feed for each folder with input_0.pb, …; if no file is named so, a feed for each file."""
+    """Return a feed for each folder with input_0.pb, …, or a feed for each file without such folders."""
     require_readable(path for path in files)
     folders = [*dict.fromkeys(path.parent for path in files if _NUMBERED.fullmatch(path.name))]
     if folders and not source.name:
