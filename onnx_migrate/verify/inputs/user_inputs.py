@@ -133,9 +133,9 @@ InputData = (
 )
 """The forms in which users give inputs (docs/inputs.md).
 
-A text is a path, "NAME=PATH" or "MODULE:FUNCTION", and several texts work too. A set has arrays by input name. Users give one set,
-several, or a function or an iterator that yields sets. Arrays in the order of the inputs, like the arguments of torch.onnx.export, work
-too. An array is anything that NumPy reads as one: a list, a number, a TensorProto, a tensor of PyTorch.
+A text is a path, "NAME=PATH" or "MODULE:FUNCTION", and several texts work too. A set has arrays by input name. Users give one
+set, several, or a function or an iterator that yields sets. Arrays in the order of the inputs, like the arguments of
+torch.onnx.export, work too. An array is anything that NumPy reads as one: a list, a number, a TensorProto, a tensor of PyTorch.
 """
 
 
