@@ -42,7 +42,7 @@ _TIME, _RUNS = 0.5, 12
 """Share of the time limit that runs on the user's inputs may take, and the runs of each, half of them of results."""
 
 _MEMORY, _COPIES = 0.25, 4
-"""Share of the memory limit that outputs on the user's inputs may take, and the runs of which all are kept."""
+"""Share of the memory limit that outputs on the user's inputs may take, and the number of runs that keep their outputs."""
 
 _LONGEST_SEARCH = 30.0
 """Most seconds for finding the first input, if a second one is run as well."""

@@ -69,12 +69,25 @@ class InputType:
         array = array_of(where, value, self.dtype)
         other = f"{where} is {array.dtype}{list(array.shape)}, expected {self}"
         if not self.has_shape(array.shape):
-            raise UsageError(other, code="input-data")
+            raise UsageError(other, code="input-data", hint=self._shape_hint(array.shape))
         if array.dtype == self.dtype or (self.element == TensorProto.STRING and array.dtype.kind in "OUS"):
             return array
         if not (is_float(array) and is_float(np.empty(0, self.dtype))):
             raise UsageError(other, code="input-data", hint=_GIVE.format(self.dtype.name))
         return self._rounded(where, array)
+
+    def _shape_hint(self, shape: tuple[int, ...]) -> str:
+        """Return advice for a shape that is nearly right: several sets in one array, a missing batch, or another layout."""
+        dims, separate = self.dims or (), "write a file for each set, or a function that yields them"
+        if self.has_shape(shape[1:]):
+            return f"the array holds {shape[0]} sets: {separate}"
+        if shape and dims and isinstance(dims[0], int) and self.has_shape((dims[0], *shape[1:])):
+            return f"the array holds {shape[0]} rows: {separate}"
+        if self.has_shape((1, *shape)):
+            return "the axis of the batch is missing: with NumPy, array[None] adds it"
+        orders = ((0, 3, 1, 2), (0, 2, 3, 1)) if len(shape) == len("nchw") else ()
+        fitting = (order for order in orders if self.has_shape(tuple(shape[axis] for axis in order)))
+        return next((f"the axes are in another order: array.transpose{order}" for order in fitting), "")
 
     def _rounded(self, where: str, array: Array) -> Array:
         """Return floats in this type. Raises UsageError if one becomes infinite."""

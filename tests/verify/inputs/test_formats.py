@@ -207,3 +207,19 @@ def test_texts_are_told_from_data_and_their_files_are_found(tmp_path: Path) -> N
     assert [path_of(text) for text in ("m.sub:f", "x=a.npy", "f.py:g")] == ["", "a.npy", ""]
     assert absolute_text("m:f") == "m:f"
     assert absolute_text("x=a.npy") == f"x={Path('a.npy').absolute()}"
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [
+        ((9, 1, 3, 4, 6), "the array holds 9 sets: write a file for each set"),
+        ((9, 3, 4, 6), "the array holds 9 rows: write a file for each set"),
+        ((3, 4, 6), r"array\[None\] adds it"),
+        ((1, 4, 6, 3), r"array.transpose\(0, 3, 1, 2\)"),
+        ((7,), None),
+    ],
+)
+def test_a_shape_that_is_nearly_right_has_advice(shape: tuple[int, ...], hint: str | None) -> None:
+    with pytest.raises(UsageError, match=r"expected float\[1, 3, 4, 6\]") as caught:
+        feeds({"x": np.zeros(shape, np.float32)}, "(float[1,3,4,6] x) => (float[1,3,4,6] y) { y = Relu(x) }")
+    assert re.search(hint, caught.value.hint) if hint else not caught.value.hint
