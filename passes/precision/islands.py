@@ -57,7 +57,7 @@ _WORK_FOR_SMALL, _WORK, _SMALL = 60.0, 150.0, 50_000_000
 """Estimated seconds of runs after which a search begins no further attempt, for a model of fewer bytes and for a larger one."""
 
 _MOST_SECONDS = 10.0
-"""Estimated seconds of one run from which nothing is compared, unless the user gives inputs."""
+"""Estimated seconds of one run. Above it nothing is compared, unless the user gives inputs."""
 
 _CLOCK = 8.0
 """A search may take this many times the estimated seconds by the clock, since the machine may do other work too."""

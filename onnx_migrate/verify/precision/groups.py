@@ -46,7 +46,7 @@ _MOST_FEEDS = 6
 """Feeds on which groups are measured: errors of one feed vary by a factor of two."""
 
 _MOST_FAILING = 3
-"""Feeds with too large errors on which groups are measured in any case: what helps on one of them may not help on the others."""
+"""Feeds with too large errors on which groups are measured in any case: nodes that help on one of them may not help on others."""
 
 _WORK = 10.0
 """Estimated seconds that the runs of one session may take: a slow model runs on fewer feeds, and is divided into fewer groups."""

@@ -20,7 +20,7 @@ _SECONDS_BY_OPERATION, _SECONDS_BY_BYTE, _SECONDS_BY_NODE = 1e-10, 3e-9, 2e-5
 """Least seconds on one core for a multiplication, for a byte that a node writes and that is rounded, and for a node."""
 
 _FAR = 16.0
-"""Measured seconds / estimated seconds from which the estimate is wrong: a busy machine alone takes up to 8 times as long."""
+"""Measured seconds / estimated seconds. Above it the estimate is wrong: a busy machine alone takes up to 8 times as long."""
 
 
 def estimated_seconds(model: onnx.ModelProto, sizes: Mapping[str, Dims] | None) -> float:

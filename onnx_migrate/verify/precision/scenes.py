@@ -44,7 +44,7 @@ def scene(inputs: Mapping[str, Any], seed: int) -> Mapping[str, Any] | None:
 
 
 def _areas(height: int, width: int, generator: np.random.Generator) -> Array:
-    """Return print on bright paper; a quarter of it is a ramp, a quarter is dark with few dots, the rest of a line is flat."""
+    """Return print on bright paper, with a quarter that is a ramp, and a dark quarter with few dots."""
     found = np.where(_printed(height, width, generator), -1.0, 0.9)
     top, left = height // 2, width // 2
     found[top:, left:] = np.linspace(-1, 1, width - left)

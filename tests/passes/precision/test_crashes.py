@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from onnx_migrate.passes.precision import Precision, crashes
+from onnx_migrate.passes.precision import crashes
+from onnx_migrate.passes.precision.precision import Precision
 
 from onnx_migrate import process
 from onnx_migrate.facts.typed_graph import Step, frames_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from onnx import TensorProto
-from onnx_migrate.passes.precision import Precision
+from onnx_migrate.passes.precision.precision import Precision
 
 import onnx_migrate
 from onnx_migrate import process

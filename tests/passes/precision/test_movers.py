@@ -9,7 +9,7 @@ from onnx import TensorProto, numpy_helper
 from onnx_migrate.passes.precision.planning import plan_of
 from onnx_migrate.passes.precision.stored import StoredNumbers
 
-from onnx_migrate.engine.pass_infra import make_pass
+from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.facts.typed_graph import frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.model import Model
