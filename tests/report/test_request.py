@@ -164,3 +164,15 @@ def test_the_warning_names_what_the_result_has_when_it_is_simplified() -> None:
     known = targets_of('[[release]]\nopset = 17\n[[operator]]\nnames = ["Reshape", "Identity"]\n')
     report = onnx_migrate.migrate(source, runtime=known).report
     assert [note.code for note in report.notes if note.code == "operators-not-known"] == []
+
+
+def test_a_report_says_that_a_release_was_assumed() -> None:
+    source = model("13 (float[2] x) => (float[2] y) { y = Relu (x) }")
+
+    assumed, named = (
+        onnx_migrate.migrate(source, runtime=runtime, verify=False).report.text()
+        for runtime in ("rknn", "rknn==2.3")
+    )
+
+    assert "RKNN-Toolkit2 2.5 (assumed release): supports every operator" in assumed
+    assert "RKNN-Toolkit2 2.3: supports every operator" in named

@@ -89,9 +89,8 @@ def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> Operato
         counts = counts or _in_boxes(target.failing, nodes, forms)
         state = Knowledge.READ if Knowledge.READ in found.values() else Knowledge.MEASURED
     unknown = tuple(UnknownOperator(_named(*key), count) for key, count in sorted(counts.items()))
-    return OperatorKnowledge(
-        str(target), Knowledge.UNKNOWN if unknown else state, sum(nodes.values()), unknown
-    )
+    runtime = f"{target} (assumed release)" if target.assumed else str(target)
+    return OperatorKnowledge(runtime, Knowledge.UNKNOWN if unknown else state, sum(nodes.values()), unknown)
 
 
 def _unmeasured(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms) -> _Counts:
