@@ -122,7 +122,7 @@ def test_a_model_that_does_not_load_or_ends_the_process_does_not_hold(monkeypatc
     )
     proof = prove_dynamic(Runnable(), {"N": 1})
     assert not proof.holds
-    assert "not done after 5 s, in the step 'result: running at N=2'; not tried: --timeout" in proof.reason
+    assert "timed out after 5 s, in the step 'result: running at N=2'; not tried: --timeout" in proof.reason
 
 
 @pytest.mark.parametrize(

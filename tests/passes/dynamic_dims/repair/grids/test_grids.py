@@ -221,7 +221,7 @@ def test_a_table_that_goes_column_by_column() -> None:
 
 def test_proportions_that_follow_two_rules_are_sure_at_multiples_of_the_stride_only() -> None:
     """A rule of the feature map and one of the image give the same numbers here; priors of 48 pixels may be limited."""
-    from onnx_migrate.engine.pass_infra import make_pass
+    from onnx_migrate.engine.pass_registry import make_pass
     from onnx_migrate.model.dims.plan import DimPlan
     from onnx_migrate.model.model import Model
     from onnx_migrate.rewrite.change_log import ChangeLog
