@@ -12,6 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from tests.cli.running import FAST, Run
+from tests.support.skips import Elsewhere, import_or_skip
 
 
 def spoilt(folder: Path, factor: float, name: str = "other.onnx") -> str:
@@ -68,7 +69,7 @@ def test_the_user_s_inputs_decide(cli: Run, folder: Path) -> None:
 
 
 def test_a_folder_of_photographs_is_the_input_in_one_command(cli: Run, folder: Path) -> None:
-    image = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
+    image = import_or_skip("PIL.Image", Elsewhere.INSTALLED)
     (folder / "photos").mkdir()
     for at in range(3):
         image.new("RGB", (20 + at, 30), (10, 20, 30)).save(folder / "photos" / f"{at}.jpg")
