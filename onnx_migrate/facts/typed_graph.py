@@ -146,9 +146,9 @@ class _Reader:
             if value is not None:
                 value.readers.append((step, place))
         for attribute, place, graph in subgraphs(node):
-            found = list(self.frame(graph, (*frame.key, index, attribute, place), frame))
-            step.inner.append((attribute, found[0]))
-            inside += found
+            inner_frames = list(self.frame(graph, (*frame.key, index, attribute, place), frame))
+            step.inner.append((attribute, inner_frames[0]))
+            inside += inner_frames
         for name in node.output:
             step.outputs.append(self._add(frame, name, self._constant(node), step) if name else None)
         self._derive(step)
@@ -174,20 +174,21 @@ class _Reader:
         if all(map(_is_known, step.made)):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
-        found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
+        dtypes = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
         stated = "" if step.domain else TYPE_BY_ATTRIBUTE.get(step.node.op_type)
         for attribute in step.node.attribute:
+            # Some operators state the type of their output in an attribute, as Cast does in `to`.
             if attribute.name == stated:
-                found = (attribute.i or attribute.t.data_type,) * len(found)
-        for value, kind in zip(step.outputs, found, strict=True):
+                dtypes = (attribute.i or attribute.t.data_type,) * len(dtypes)
+        for value, kind in zip(step.outputs, dtypes, strict=True):
             if value is not None and not _is_known(value):
                 value.dtype = kind or None
                 self._infer(value)
 
     def _infer(self, value: Value) -> None:
         if not _is_known(value):
-            known = self._types.lookup(None, value.frame.key, value.name)
-            value.dtype, value.container = known.dtype, bool(known.container)
+            recorded_type = self._types.lookup(None, value.frame.key, value.name)
+            value.dtype, value.container = recorded_type.dtype, bool(recorded_type.container)
 
     def _version(self, node: onnx.NodeProto) -> int:
         domain = "" if is_onnx(node.domain) else node.domain

@@ -88,7 +88,7 @@ def _shape_of_input(node: Node) -> Dims | None:
 
 
 def _range(node: Node) -> Dims | None:
-    bounds = [node.numbers(place) for place in range(3)]
+    bounds = [node.numbers(index) for index in range(3)]
     if any(bound is None for bound in bounds):
         return None
     (start,), (limit,), (step,) = (bound for bound in bounds if bound is not None)
@@ -122,23 +122,24 @@ def _mel_matrix(node: Node) -> Dims | None:
 
 def _matmul(node: Node) -> Dims | None:
     quantized = node.operator == "QLinearMatMul"
-    left, right = node.dims(0), node.dims(3 if quantized else 1)
-    if not left or not right:
+    left_dims, right = node.dims(0), node.dims(3 if quantized else 1)
+    if not left_dims or not right:
+        # A vector counts as a row on the left and as a column on the right, and the result loses that axis.
         return None
-    rows = (1, *left) if len(left) == 1 else left
+    rows = (1, *left_dims) if len(left_dims) == 1 else left_dims
     columns = (*right, 1) if len(right) == 1 else right
     outer = broadcast([rows[:-2], columns[:-2]])
     if outer is None or rows[-1] != columns[-2]:
         return None
-    row = () if len(left) == 1 else rows[-2:-1]
+    row = () if len(left_dims) == 1 else rows[-2:-1]
     return (*outer, *row, *(() if len(right) == 1 else columns[-1:]))
 
 
 def _gemm(node: Node) -> Dims | None:
-    left, right = node.dims(0), node.dims(1)
-    if left is None or right is None:
+    left_dims, right = node.dims(0), node.dims(1)
+    if left_dims is None or right is None:
         return None
-    rows = left[::-1] if node.number("transA", 0) else left
+    rows = left_dims[::-1] if node.number("transA", 0) else left_dims
     columns = right[::-1] if node.number("transB", 0) else right
     return (rows[0], columns[1])
 
@@ -217,8 +218,8 @@ def _cropped(node: Node) -> Dims | None:
     dims, border = node.dims(), node.attributes.get("border")
     if dims is None or border is None or len(dims) != 4:
         return None
-    left, top, right, bottom = border
-    rest = node.attributes.get("scale") or (dims[2] - top - bottom, dims[3] - left - right)
+    left_border, top, right, bottom = border
+    rest = node.attributes.get("scale") or (dims[2] - top - bottom, dims[3] - left_border - right)
     return (*dims[:2], *rest)
 
 

@@ -87,6 +87,7 @@ def transposed_convolution(node: Node) -> Dims | None:
         return None
     head = dims[0], weights[1] * node.number("group", 1)
     asked = node.attributes.get("output_shape")
+    # The requested shape overrides pads, and may list the batch and channel axes too.
     if asked:
         return (*head, *map(int, asked[-(len(dims) - 2) :]))
     kernel = node.attributes.get("kernel_shape") or weights[2:]
