@@ -121,19 +121,19 @@ def _facts(
         facts["broadcast"] = _broadcast([value.shape for value in values])
     # The mark "~" tells a default from the same value stated in the node.
     stated = {attribute.name for attribute in node.attribute}
-    for name, given in _attributes(node, schema).items():
-        facts[name] = f"{'' if name in stated else '~'}{_value(name, given, rank, values, schema)}"
-        if name in _PLACES and given is not None:
-            facts["negative"] = str(min(given if name == "axes" else [given], default=0) < 0)
+    for name, parameter in _attributes(node, schema).items():
+        facts[name] = f"{'' if name in stated else '~'}{_value(name, parameter, rank, values, schema)}"
+        if name in _PLACES and parameter is not None:
+            facts["negative"] = str(min(parameter if name == "axes" else [parameter], default=0) < 0)
     for at, name in enumerate(node.input):
         own = _formal(schema, at)
         constant = scope.constant(name) if own and kinds[at] in "ci" and _is_small(values[at]) else None
         if constant is not None and (constant.dtype.kind == "i" or own == "scales"):
             around = outputs[0].rank if node.op_type == "Unsqueeze" and outputs else rank
-            given = constant.reshape(-1).tolist()
-            facts[own] = _value(own, given, around, values, schema)
+            parameter = constant.reshape(-1).tolist()
+            facts[own] = _value(own, parameter, around, values, schema)
             if own in _PLACES:
-                facts["negative"] = str(min(given, default=0) < 0)
+                facts["negative"] = str(min(parameter, default=0) < 0)
     return facts
 
 

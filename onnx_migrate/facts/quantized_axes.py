@@ -29,9 +29,9 @@ Shape = tuple[int | None, ...]
 
 def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
     """Yield the nodes whose scales do not fit their axis, each with the problem, as far as shapes are known."""
-    asked = [node for node in all_nodes(model.proto) if _is_asked(node)]
-    stored = _stored(model.proto) if asked else {}
-    if all(_fits_as_stored(node, stored) for node in asked):
+    dequantizers = [node for node in all_nodes(model.proto) if _is_asked(node)]
+    stored = _stored(model.proto) if dequantizers else {}
+    if all(_fits_as_stored(node, stored) for node in dequantizers):
         return  # as of most models, so that no types need to be inferred
     tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for top, (_, opset) in zip(tops, body_opsets(model.proto), strict=True):

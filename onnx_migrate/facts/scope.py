@@ -97,8 +97,8 @@ class Scope:
         """Yield this scope and then those of all sub-graphs inside it, each before the ones inside it."""
         yield self
         for index, node in enumerate(self.body.node):
-            for attribute, place, graph in subgraphs(node):
-                yield from self.inner(node, index, attribute, place, graph).nested()
+            for attribute, graph_index, graph in subgraphs(node):
+                yield from self.inner(node, index, attribute, graph_index, graph).nested()
 
     def value_type(self, name: str) -> ValueType:
         """Return the known element type and shape of a value."""

@@ -83,9 +83,9 @@ def _reduction(function: Callable[..., Any], **extra: Any) -> Function:
         axes = _axes(attributes, rest)
         if axes == () and not attributes.get("noop_with_empty_axes"):
             axes = None
-        found = function(x, axes, keepdims=bool(attributes.get("keepdims", 1)), **extra)
+        reduced_values = function(x, axes, keepdims=bool(attributes.get("keepdims", 1)), **extra)
         # NumPy widens sums of small integers, and ONNX keeps the type of the input.
-        return np.asarray(found, x.dtype)
+        return np.asarray(reduced_values, x.dtype)
 
     return reduced
 
@@ -175,10 +175,10 @@ def _cumulated(attributes: dict[str, Any], x: Array, axis: Array) -> Array:
 def _one_hot(attributes: dict[str, Any], index: Array, depth: Array, values: Array) -> Array:
     axis, size = attributes.get("axis", -1), int(depth.item())
     axis = axis if axis >= 0 else axis + index.ndim + 1
-    places = np.arange(size).reshape([-1 if at == axis else 1 for at in range(index.ndim + 1)])
+    depth_indices = np.arange(size).reshape([-1 if at == axis else 1 for at in range(index.ndim + 1)])
     # A negative index counts from the end.
     wrapped = np.expand_dims(np.where(index < 0, index + size, index), axis)
-    return np.asarray(np.where(places == wrapped, values[1], values[0]), values.dtype)
+    return np.asarray(np.where(depth_indices == wrapped, values[1], values[0]), values.dtype)
 
 
 def _place_of(function: Callable[..., Any]) -> Function:

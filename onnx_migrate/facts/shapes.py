@@ -49,10 +49,12 @@ class InferredOutputs:
 
     def includes(self, output: onnx.ValueInfoProto) -> bool:
         """Return whether inference found the rank and each number that an output declares."""
-        declared, found = dims_of(output), self.dims.get(output.name)
-        if declared is None or found is None or len(found) != len(declared):
+        declared, inferred_dims = dims_of(output), self.dims.get(output.name)
+        if declared is None or inferred_dims is None or len(inferred_dims) != len(declared):
             return declared is None
-        return all(own == dim for own, dim in zip(declared, found, strict=True) if isinstance(own, int))
+        return all(
+            own == dim for own, dim in zip(declared, inferred_dims, strict=True) if isinstance(own, int)
+        )
 
 
 def _inputs(graph: onnx.GraphProto) -> tuple[bytes, ...]:

@@ -142,11 +142,11 @@ class _Reader:
         step = Step(node, frame, index, self._version(node))
         inside: list[Frame] = []
         step.inputs = [frame.find(name) if name else None for name in node.input]
-        for place, value in enumerate(step.inputs):
+        for input_index, value in enumerate(step.inputs):
             if value is not None:
-                value.readers.append((step, place))
-        for attribute, place, graph in subgraphs(node):
-            inner_frames = list(self.frame(graph, (*frame.key, index, attribute, place), frame))
+                value.readers.append((step, input_index))
+        for attribute, input_index, graph in subgraphs(node):
+            inner_frames = list(self.frame(graph, (*frame.key, index, attribute, input_index), frame))
             step.inner.append((attribute, inner_frames[0]))
             inside += inner_frames
         for name in node.output:

@@ -134,9 +134,9 @@ class ValueFacts:
         """Compute the value of a node that a rewrite has written."""
         self._written.update((name, node) for name in node.output if name)
         if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
-            found = self._computed(node)
-            if found is not None:
-                self._found[node.output[0]] = found
+            partial_value = self._computed(node)
+            if partial_value is not None:
+                self._found[node.output[0]] = partial_value
 
     def refine(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.

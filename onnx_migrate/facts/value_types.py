@@ -103,9 +103,9 @@ class TypeTable:
             proto, self._proto = self._proto, None
             self._infer(proto)
         while True:
-            known = self._tables.get((function, body), _NOTHING).get(name)
-            if known is not None or not body:
-                return known or UNKNOWN
+            recorded_type = self._tables.get((function, body), _NOTHING).get(name)
+            if recorded_type is not None or not body:
+                return recorded_type or UNKNOWN
             # A body's key grows by node, attribute and index for each level, so this is the key of the
             # enclosing body.
             body = body[:-3]

@@ -34,7 +34,7 @@ def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[An
         return ""
     if one.size == 1:
         return f"{label} is {one.reshape(-1)[0]:g}, and {other.reshape(-1)[0]:g} in the second model"
-    first = tuple(int(place[0]) for place in np.nonzero(differs))
+    first = tuple(int(indices[0]) for indices in np.nonzero(differs))
     sizes = np.where(differs, np.nan_to_num(apart, nan=np.inf, posinf=np.inf), 0)
     most = tuple(map(int, np.unravel_index(int(np.argmax(sizes)), one.shape)))
     text, pair = f"{label} differs in {count:,} of {one.size:,} elements", "at {}: {:g} and {:g}"

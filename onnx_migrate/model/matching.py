@@ -44,40 +44,41 @@ def match_nodes(
     - It has the same name and operator.
     - It computes a value of the same name.
     """
-    found = Matching(renamed=dict(renamed))
+    matching = Matching(renamed=dict(renamed))
     free = dict.fromkeys(range(len(before)))
-    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
-    for place, node in enumerate(after):
+    by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
+    for index, node in enumerate(after):
         partner = by_output.get(_first(node), -1)
         if (
             partner in free
             and _kind(before[partner]) == _kind(node)
             and _first(before[partner]) == _first(node)
         ):
-            _pair(found, free, before, node, place, partner)
+            _pair(matching, free, before, node, index, partner)
     by_structure: dict[Hashable, list[int]] = defaultdict(list)
-    for place in reversed(free):
-        by_structure[_structure(before[place], found, old=True)].append(place)
-    for place, node in enumerate(after):
-        if place not in found.partner:
-            same = by_structure.get(_structure(node, found, old=False))
+    # Reversed, so that `pop` returns the first free node.
+    for index in reversed(free):
+        by_structure[_structure(before[index], matching, old=True)].append(index)
+    for index, node in enumerate(after):
+        if index not in matching.partner:
+            same = by_structure.get(_structure(node, matching, old=False))
             if same:
-                _pair(found, free, before, node, place, same.pop())
+                _pair(matching, free, before, node, index, same.pop())
     by_name: dict[Hashable, list[int]] = defaultdict(list)
-    for place in reversed(free):
-        if before[place].name:
-            by_name[(before[place].name, *_kind(before[place]))].append(place)
-    for place, node in enumerate(after):
-        if place not in found.partner and node.name:
+    for index in reversed(free):
+        if before[index].name:
+            by_name[(before[index].name, *_kind(before[index]))].append(index)
+    for index, node in enumerate(after):
+        if index not in matching.partner and node.name:
             named = by_name.get((node.name, *_kind(node)))
             if named:
-                _pair(found, free, before, node, place, named.pop())
-    for place, node in enumerate(after):
-        if place not in found.partner:
+                _pair(matching, free, before, node, index, named.pop())
+    for index, node in enumerate(after):
+        if index not in matching.partner:
             partner = by_output.get(_first(node), -1)
             if partner in free:
-                _pair(found, free, before, node, place, partner)
-    return found
+                _pair(matching, free, before, node, index, partner)
+    return matching
 
 
 def match_changed(

@@ -100,8 +100,8 @@ class Driver:
         with np.errstate(all="ignore"):
             for index, node in enumerate(scope.body.node):
                 if not visitor.opens_subgraphs:
-                    for attribute, place, graph in subgraphs(node):
-                        changed |= self.body(scope.inner(node, index, attribute, place, graph), opset)
+                    for attribute, graph_index, graph in subgraphs(node):
+                        changed |= self.body(scope.inner(node, index, attribute, graph_index, graph), opset)
                 version = visitor.start(node, scope, opset)
                 if version is None:
                     new.nodes.append(node)
@@ -198,7 +198,7 @@ class Driver:
                 if len(written) == 1:
                     pending.append((written[0], version))
                 else:
-                    pending.extend([(item, version) for item in reversed(written)])
+                    pending.extend([(written_node, version) for written_node in reversed(written)])
             else:
                 new.nodes.extend(written)
         return rewriters

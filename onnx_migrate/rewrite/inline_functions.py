@@ -60,9 +60,11 @@ def inline_calls(proto: ModelProto, keys: Collection[FunctionKey] | None = None)
         if isinstance(located.body, FunctionProto) and function_key(located.body) in functions:
             continue
         inliner.body(located.body, located.owner)
-    kept = [function for function in proto.functions if function_key(function) not in functions]
+    remaining_functions = [
+        function for function in proto.functions if function_key(function) not in functions
+    ]
     del proto.functions[:]
-    proto.functions.extend(kept)
+    proto.functions.extend(remaining_functions)
     _drop_imports(proto, {domain for domain, _, _ in functions})
     return inliner.calls
 
@@ -111,11 +113,12 @@ class _Inliner:
 
     def _bound(self, function: FunctionProto, call: NodeProto) -> tuple[dict[str, str], list[NodeProto]]:
         """Return the names of a function's inputs and outputs at a call, and nodes for outputs that are inputs too."""
-        given = [*call.input, *[""] * len(function.input)]
-        renamed = dict(zip(function.input, given, strict=False))
+        arguments = [*call.input, *[""] * len(function.input)]
+        renamed = dict(zip(function.input, arguments, strict=False))
         wanted = [*call.output, *[""] * len(function.output)]
         copies = []
         for formal, actual in zip(function.output, wanted, strict=False):
+            # An output that is also an input has no node inside, so an Identity passes the value on.
             if formal not in renamed:
                 renamed[formal] = actual or self.names.fresh(formal)
             elif actual:
@@ -136,9 +139,13 @@ class _Inliner:
             copy
         ):  # those of the function; one that the call gives reads the caller's names
             self._rename_graph(graph, renamed, attributes)
-        kept = [found for found in (_given(each, attributes) for each in copy.attribute) if found is not None]
+        attributes_at_call = [
+            attribute
+            for attribute in (_given(each, attributes) for each in copy.attribute)
+            if attribute is not None
+        ]
         del copy.attribute[:]
-        copy.attribute.extend(kept)
+        copy.attribute.extend(attributes_at_call)
         return copy
 
     def _rename_graph(self, graph: GraphProto, outer: Mapping[str, str], attributes: Attributes) -> None:
@@ -176,9 +183,9 @@ def _given(attribute: AttributeProto, attributes: Attributes) -> AttributeProto 
 
 
 def _rename_all(names: MutableSequence[str], renamed: Mapping[str, str]) -> None:
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name in renamed:
-            names[place] = renamed[name]
+            names[index] = renamed[name]
 
 
 def _domain(domain: str) -> str:
@@ -191,9 +198,9 @@ def _versions(owner: ModelProto | FunctionProto) -> dict[str, int]:
 
 def _import(owner: ModelProto | FunctionProto, function: FunctionProto) -> None:
     """Import the domains of a function's nodes where these are written."""
-    known, used = _versions(owner), {_domain(node.domain) for node in nested_nodes(function.node)}
+    imported_versions, used = _versions(owner), {_domain(node.domain) for node in nested_nodes(function.node)}
     for entry in function.opset_import:
-        if _domain(entry.domain) in used - known.keys():
+        if _domain(entry.domain) in used - imported_versions.keys():
             owner.opset_import.add().CopyFrom(entry)
 
 
@@ -202,10 +209,10 @@ def _drop_imports(proto: ModelProto, domains: Collection[str]) -> None:
     for owner in owners(proto):
         nodes = nested_nodes(owner.graph.node if isinstance(owner, ModelProto) else owner.node)
         gone = set(domains) - {node.domain for node in nodes} - {""}
-        kept = [entry for entry in owner.opset_import if entry.domain not in gone]
-        if len(kept) < len(owner.opset_import):
+        remaining_imports = [entry for entry in owner.opset_import if entry.domain not in gone]
+        if len(remaining_imports) < len(owner.opset_import):
             del owner.opset_import[:]
-            owner.opset_import.extend(kept)
+            owner.opset_import.extend(remaining_imports)
 
 
 def inline_functions(

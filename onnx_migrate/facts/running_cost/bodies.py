@@ -128,12 +128,12 @@ class Bodies:
         function = self.functions.get(called(node))
         if function is not None:
             return self._call(function, node, inputs, frame)
-        known = is_onnx(node.domain)
-        if known and node.op_type == "If":
+        is_standard = is_onnx(node.domain)
+        if is_standard and node.op_type == "If":
             return self._branches(node, inputs, frame)
-        if known and node.op_type in ("Loop", "Scan"):
+        if is_standard and node.op_type in ("Loop", "Scan"):
             return self._loop(node, inputs, frame)
-        if known and node.op_type == "Constant":
+        if is_standard and node.op_type == "Constant":
             return [constant_of(node, bound_attributes(node, frame.bindings))]
         return self._plain(node, inputs, frame)
 

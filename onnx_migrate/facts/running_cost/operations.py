@@ -27,8 +27,8 @@ def operations(node: Node, output: Dims | None) -> int:
 
 
 def _matrix_product(node: Node, output: Dims | None) -> int:
-    left = node.dims()
-    return prod(output) * left[-1] if output is not None and left else 0
+    first_dims = node.dims()
+    return prod(output) * first_dims[-1] if output is not None and first_dims else 0
 
 
 def _gemm(node: Node, output: Dims | None) -> int:

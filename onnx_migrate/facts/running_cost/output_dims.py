@@ -78,8 +78,8 @@ def output_dims(node: Node) -> Dims | None:
 
 def _broadcast_inputs(node: Node) -> Dims | None:
     shapes = [value.dims for value in node.inputs if value is not None]
-    known = [shape for shape in shapes if shape is not None]
-    return broadcast(known) if len(known) == len(shapes) else None
+    known_shapes = [shape for shape in shapes if shape is not None]
+    return broadcast(known_shapes) if len(known_shapes) == len(shapes) else None
 
 
 def _shape_of_input(node: Node) -> Dims | None:
