@@ -167,10 +167,10 @@ class ExternalDataSwap:
         """Remove the mark, and data at hidden names unless the new model refers to it."""
         if not keep_mark:
             self.mark.unlink(missing_ok=True)
-        left = [path for path in self._hidden if exists(path)]
-        if left:
+        hidden_files = [path for path in self._hidden if exists(path)]
+        if hidden_files:
             new = _locations(self.target, self.label)
-            for path in left:
+            for path in hidden_files:
                 if path.name not in new:
                     path.unlink()
 

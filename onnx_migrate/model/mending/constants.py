@@ -41,9 +41,9 @@ def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
                 f"Constant {node_label(node)!r} was removed, as nothing reads it and it is no tensor",
             )
     for node in constants:
-        said = _mend(node, place, array)
-        if said:
-            yield Mending(node_label(node), f"Constant {node_label(node)!r} {said}")
+        defect = _mend(node, place, array)
+        if defect:
+            yield Mending(node_label(node), f"Constant {node_label(node)!r} {defect}")
     if place == "graph" and isinstance(body, onnx.GraphProto):
         yield from _repeated(body, constants)
 
@@ -58,30 +58,30 @@ def _mend(node: NodeProto, place: Place, array: Array) -> str:
     before = node.SerializeToString()
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""
-    said = ""
+    defect = ""
     if _only_first(node, place):
         first = node.attribute[0]
         fields = {field.name: content for field, content in first.ListFields()}
-        kept = {name: fields[name] for name in ("doc_string", FIELD[first.type]) if name in fields}
+        first_fields = {name: fields[name] for name in ("doc_string", FIELD[first.type]) if name in fields}
         name = _NAMES[first.type] if place == "graph" else first.name
-        value = AttributeProto(name=name, type=first.type, **kept)
+        value = AttributeProto(name=name, type=first.type, **first_fields)
         if place == "graph":
             node.ClearField("input")
         node.ClearField("attribute")
         node.attribute.append(value)
-        said = f"is not one value of its type: read as {value.name}, its first attribute" * (
+        defect = f"is not one value of its type: read as {value.name}, its first attribute" * (
             before != node.SerializeToString()
         )
     first = node.attribute[0]
     if first.type == AttributeProto.TENSOR and first.HasField("t"):
-        said = said or mend_tensor(first.t, forms=place != "sub-graph")
+        defect = defect or mend_tensor(first.t, forms=place != "sub-graph")
     elif (
         first.type == AttributeProto.SPARSE_TENSOR
         and place == "graph"
         and mend_sparse(first.sparse_tensor, array)
     ):
-        said = said or "has an index twice: the last value holds"
-    return said
+        defect = defect or "has an index twice: the last value holds"
+    return defect
 
 
 def _only_first(node: NodeProto, place: Place) -> bool:

@@ -56,7 +56,7 @@ def _inputs(graph: onnx.GraphProto) -> Iterator[Mending]:
         if value.name not in types:
             continue
         if value.name in seen:
-            at = max(place for place, other in enumerate(graph.input) if other.name == value.name)
+            at = max(input_index for input_index, other in enumerate(graph.input) if other.name == value.name)
             del graph.input[at]
             yield Mending(
                 value.name, f"initializer {value.name!r} is listed among the inputs twice: once is enough"

@@ -107,10 +107,10 @@ def sparse_fault(
     problem = dims_fault(sparse.dims)
     if problem:
         return problem
-    for what, tensor in (("values", sparse.values), ("indices", sparse.indices)):
-        problem = tensor_fault(tensor, length if what == "values" else None)
+    for part, tensor in (("values", sparse.values), ("indices", sparse.indices)):
+        problem = tensor_fault(tensor, length if part == "values" else None)
         if problem:
-            return Problem(problem.code, f"its {what}: {problem.reason}")
+            return Problem(problem.code, f"its {part}: {problem.reason}")
     values, indices = list(sparse.values.dims), list(sparse.indices.dims)
     if len(values) != 1:
         return Problem(
@@ -130,8 +130,8 @@ def sparse_fault(
 
 def unordered(sparse: onnx.SparseTensorProto, array: Array = array_of) -> bool:
     """Return whether the indices of a valid sparse tensor are not in ascending order, as onnx.proto wants them."""
-    places = flat_places(sparse, array)
-    return places is not None and bool((np.diff(places) < 0).any())
+    flat_indices = flat_places(sparse, array)
+    return flat_indices is not None and bool((np.diff(flat_indices) < 0).any())
 
 
 def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | None:
@@ -143,13 +143,17 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
     rows = indices.reshape(len(indices), -1)
     outside = ((rows < 0) | (rows >= limits)).any(axis=1)
     if outside.any():
-        place = int(outside.argmax())
+        row = int(outside.argmax())
         return Problem(
             code="bad-sparse",
-            reason=f"its index {place} is {indices[place].tolist()}, which is outside a tensor {list(sparse.dims)}",
+            reason=f"its index {row} is {indices[row].tolist()}, which is outside a tensor {list(sparse.dims)}",
         )
-    places = flat_places(sparse, array)
-    if places is not None and (np.diff(places) <= 0).any() and len(np.unique(places)) < len(places):
+    flat_indices = flat_places(sparse, array)
+    if (
+        flat_indices is not None
+        and (np.diff(flat_indices) <= 0).any()
+        and len(np.unique(flat_indices)) < len(flat_indices)
+    ):
         return Problem(code="bad-sparse", reason="two of its values have the same index")
     return None
 
@@ -162,8 +166,8 @@ def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None
     if indices.ndim == 1:
         return indices
     steps = [math.prod(sparse.dims[axis + 1 :]) for axis in range(len(sparse.dims))]
-    places: IntArray = indices @ np.array(steps, np.int64)
-    return places
+    flat_indices: IntArray = indices @ np.array(steps, np.int64)
+    return flat_indices
 
 
 def dims_fault(dims: object) -> Problem | None:

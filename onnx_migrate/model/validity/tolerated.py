@@ -31,8 +31,8 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
     if untyped:
         yield untyped[0], f"{_outputs(untyped)} declared without a type"
     unshaped = [
-        f"{what} {value.name!r}"
-        for what, values in (("input", graph.input), ("output", graph.output))
+        f"{role} {value.name!r}"
+        for role, values in (("input", graph.input), ("output", graph.output))
         for value in values
         if value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
     ]
