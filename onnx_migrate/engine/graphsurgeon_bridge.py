@@ -124,8 +124,12 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
     result = onnx.ModelProto()
     result.CopyFrom(before)
     _graft_graph(result.graph, after.graph)
-    known = {(item.domain or "ai.onnx") for item in result.opset_import}
-    result.opset_import.extend(item for item in after.opset_import if (item.domain or "ai.onnx") not in known)
+    known_domains = {(imported_domain.domain or "ai.onnx") for imported_domain in result.opset_import}
+    result.opset_import.extend(
+        imported_domain
+        for imported_domain in after.opset_import
+        if (imported_domain.domain or "ai.onnx") not in known_domains
+    )
     return result
 
 
@@ -150,8 +154,10 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
                 _graft_shape(value, fresh[value.name])
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
         if name == "initializer":
-            made = {tensor.name for tensor in new.initializer}
-            overridable = [t for t in graph.initializer if t.name in input_names and t.name not in made]
+            exported_names = {tensor.name for tensor in new.initializer}
+            overridable = [
+                t for t in graph.initializer if t.name in input_names and t.name not in exported_names
+            ]
             new.initializer.extend(overridable)
         graph.ClearField(name)
         getattr(graph, name).extend(getattr(new, name))

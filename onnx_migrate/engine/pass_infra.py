@@ -161,8 +161,11 @@ def takes_graph(function: Callable[..., Any]) -> bool:
     """
     parameters = parameters_of(function)
     annotation = parameters[0].annotation if parameters else ""
-    told = (getattr(annotation, name, None) for name in ("__name__", "__forward_arg__"))
-    text = annotation if isinstance(annotation, str) else next(filter(None, told), str(annotation))
+    # An annotation may be a class, a text, or a ForwardRef.
+    annotation_names = (getattr(annotation, name, None) for name in ("__name__", "__forward_arg__"))
+    text = (
+        annotation if isinstance(annotation, str) else next(filter(None, annotation_names), str(annotation))
+    )
     kind = text.rpartition(".")[2]
     if kind not in ("ModelProto", "Graph"):
         raise UsageError(
@@ -195,11 +198,12 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
             code="no-such-pass",
             hint="give MODULE:FUNCTION of a module that Python can import from the working folder or PYTHONPATH",
         ) from error
-    known = ", ".join(sorted(installed))
+    installed_names = ", ".join(sorted(installed))
     raise UsageError(
         f"there is no pass {given!r}",
         code="no-such-pass",
-        hint="give MODULE:FUNCTION" + (f", or the name of an installed pass: {known}" if known else ""),
+        hint="give MODULE:FUNCTION"
+        + (f", or the name of an installed pass: {installed_names}" if installed_names else ""),
     )
 
 

@@ -80,12 +80,12 @@ def find_reachable_domains(
     Raises UsageError for a plug-in that cannot be loaded.
     """
     load_installed()
-    domains = {item.domain for owner in owners(model.proto) for item in owner.opset_import} - {
+    domains = {entry.domain for owner in owners(model.proto) for entry in owner.opset_import} - {
         "",
         "ai.onnx",
         "ai.onnx.ml",
     }
-    found = []
+    reachable = []
     for domain in sorted(domains):
         own = max(imported(owner.opset_import, domain) or 0 for owner in owners(model.proto))
         refused: dict[str, tuple[MigrateError, set[int]]] = {}
@@ -93,14 +93,14 @@ def find_reachable_domains(
         for opset in opsets:
             try:
                 migrations = pipeline_to({domain: opset})
-                Pipeline(tuple(item for item in migrations if item.name in _DOMAIN_PASSES)).run(
+                Pipeline(tuple(entry for entry in migrations if entry.name in _DOMAIN_PASSES)).run(
                     model, ChangeLog()
                 )
             except MigrateError as error:  # noqa: PERF203
                 refused.setdefault(error.reason, (error, set()))[1].add(opset)
         if opsets:
-            found.append(ReachableDomain(domain, own, Reachability.of(opsets, refused.values())))
-    return tuple(found)
+            reachable.append(ReachableDomain(domain, own, Reachability.of(opsets, refused.values())))
+    return tuple(reachable)
 
 
 _DOMAIN_PASSES = ("migrate_domains", "lower_domains")
@@ -117,8 +117,8 @@ def find_reachable_opsets(model: Model) -> Reachability:
     invalid: MigrateError | None = None
     try:
         model = accepted(model)
-    except MigrateError as found:
-        invalid = found
+    except MigrateError as failure:
+        invalid = failure
     proto, newest = model.proto, newest_opset()
     own = newest_onnx_opset(proto) or None
     if own is None:
@@ -130,6 +130,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
             hint="install a newer onnx",
         )
         return Reachability((), (Refusal(future, ()),))
+    # A version below 1 is invalid, and the ranges below must not contain it.
     own = max(own, 1)  # the checks below refuse opsets lower than 1
     targets = range(own, newest + 1)
     older = range(OLDEST, own)

@@ -121,10 +121,11 @@ def contents_beside(model: Model, path: str, *, external: bool = False) -> list[
             )
         return resolve_links(Path(os.path.abspath(label)))
 
-    found = [NewContent(path, partial(check, path), pieces)]
+    contents = [NewContent(path, partial(check, path), pieces)]
+    # The data takes its name first, so that the model never refers to a file that does not exist.
     if data:
-        found.insert(0, NewContent(data_path, partial(check, data_path), _with_padding(data)))
-    return found
+        contents.insert(0, NewContent(data_path, partial(check, data_path), _with_padding(data)))
+    return contents
 
 
 def write(model: Model, file: BinaryIO) -> None:

@@ -101,36 +101,37 @@ def match_changed(
 
     Of several nodes before, the one of the same name matches, or else the first.
     """
-    found = Matching(renamed=dict(known))
+    matching = Matching(renamed=dict(known))
     free = dict.fromkeys(range(len(before)))
     by_key: dict[Hashable, list[int]] = defaultdict(list)
-    for place, node in enumerate(before):
+    for index, node in enumerate(before):
         for key in _keys(node, {}, constants[0], old=True):
-            by_key[key].append(place)
+            by_key[key].append(index)
     missing = Counter(map(_kind, before))
     missing.subtract(map(_kind, after))
-    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
-    for place, node in enumerate(after):
+    by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
+    for index, node in enumerate(after):
         named, kind = by_output.get(_first(node), -1), _kind(node)
-        for rank, key in enumerate(_keys(node, found.renamed, constants[1], old=False)):
-            places = by_key.get(key, [])
-            while places and places[0] not in free:
-                places.pop(0)
+        for rank, key in enumerate(_keys(node, matching.renamed, constants[1], old=False)):
+            candidates = by_key.get(key, [])
+            # Nodes that an earlier rule matched leave the lists as they come to the front.
+            while candidates and candidates[0] not in free:
+                candidates.pop(0)
             same = [
                 at
-                for at in places[:_TRIED]
+                for at in candidates[:_TRIED]
                 if at in free
                 and (rank != 2 or missing[_kind(before[at])] > 0)
                 and (rank < 4 or missing[kind] >= 0)
             ]
             if same:
-                _pair(found, free, before, node, place, named if named in same else same[0])
+                _pair(matching, free, before, node, index, named if named in same else same[0])
                 # Outputs of the same name stand for the same value too.
-                found.renamed.update(
-                    (name, name) for name in node.output if name and name not in found.renamed
+                matching.renamed.update(
+                    (name, name) for name in node.output if name and name not in matching.renamed
                 )
                 break
-    return found
+    return matching
 
 
 _TRIED = 16
@@ -156,8 +157,8 @@ def _keys(
         yield from ((), ())
     yield "name", kind, len(node.input), _first(node)
     yield from (
-        ("one value", kind, len(node.input), place, name)
-        for place, name in enumerate(read)
+        ("one value", kind, len(node.input), input_index, name)
+        for input_index, name in enumerate(read)
         if name not in ("", _CONSTANT)
     )
 

@@ -110,9 +110,10 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
     Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
     """
+    # Text in Python's buffer belongs to the time before the block.
     if sys.stderr is not None:
         sys.stderr.flush()
-    kept = os.dup(2)
+    saved_stderr = os.dup(2)
     with tempfile.TemporaryFile() as file:
         os.dup2(file.fileno(), 2)
 
@@ -123,8 +124,8 @@ def captured_output() -> Iterator[Callable[[], str]]:
         try:
             yield text
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)
 
 
 def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
@@ -172,6 +173,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
     """
     die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
+    # The pipe gets a number of its own, because native code may print to descriptor 1.
     messages = os.fdopen(os.dup(1), "wb")
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -195,12 +197,12 @@ def serve(parent: str, memory: str, modules: str) -> None:
     while True:
         data = waiting.get()
         _current.stage = ""
-        left = max(0, data_size() - fresh)
+        leftover_bytes = max(0, data_size() - fresh)
         try:
             function, args, most, folder = pickle.loads(data)  # from the parent, which only this user can be
             use_folder(folder)
             limit_memory(
-                inherited if most is None else most + left
+                inherited if most is None else most + leftover_bytes
             )  # memory that earlier calls left does not count for this call
             ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:

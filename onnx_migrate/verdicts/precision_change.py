@@ -186,8 +186,8 @@ class PrecisionChange:
             return ""
         others = len(self.outputs) - 1
         more = f"; {count_and_verb(others, 'other output', 'are')} closer to the original" if others else ""
-        asked = "; you gave this limit" if self.tolerance is not None else ""
-        return f"{worst}{asked}{more}"
+        origin = "; you gave this limit" if self.tolerance is not None else ""
+        return f"{worst}{origin}{more}"
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -82,14 +82,15 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             except FileCut:
                 raise _changed(name) from None
             finally:
+                # Bytes of two versions of the file would make a model that never existed.
                 if file_stamp(os.fstat(file.fileno())) != stamped:
                     raise _changed(name)
     except FileNotFoundError as error:
         from difflib import get_close_matches  # only errors need it
 
         near = get_close_matches(path.stem, [model.stem for model in path.parent.glob("*.onnx")], 1, 0.75)
-        found = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
-        hint = f"did you mean {found}?" if near else "check the path"
+        suggestion = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
+        hint = f"did you mean {suggestion}?" if near else "check the path"
         raise LoadError(f"{name}: no such file", code="no-such-file", hint=hint) from error
     except OutsideError:
         raise _changed(name) from None

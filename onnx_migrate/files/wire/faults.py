@@ -69,9 +69,9 @@ def _not_text(message: Message) -> Iterator[tuple[str, bytes]]:
             continue
         values: Any = [value] if isinstance(value, (str, bytes, Message)) else value
         if field.type == FieldDescriptor.TYPE_STRING:
-            wrong = next((item for item in values if isinstance(item, bytes)), None)
+            wrong = next((element for element in values if isinstance(element, bytes)), None)
             if wrong is not None:
                 yield f"{message.DESCRIPTOR.name}.{field.name}", wrong
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            for item in values:
-                yield from _not_text(item)
+            for element in values:
+                yield from _not_text(element)

@@ -80,7 +80,7 @@ def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
     gone = {
         fault.where.scope: fault for fault in faults if fault.where and fault.where.scope not in needed_scopes
     }
-    for function in [item for item in proto.functions if function_path(item) in gone]:
+    for function in [candidate for candidate in proto.functions if function_path(candidate) in gone]:
         proto.functions.remove(function)
         yield Mending(
             function.name,
