@@ -100,11 +100,11 @@ def compare(
     """
     require_onnxruntime("a comparison", "both models are run in it")
     tolerance = tolerance_of(rtol, atol)
-    given = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
+    own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
     with stoppable(cancel, timeout), transfers_within(timeout):
-        asked, libraries = asked_for(run_in), libraries_of(ort_library)
-        one, two = _valid(original), _valid(other)
-        models = one, _with_names(two, names or {}, one)
+        runtimes, libraries = asked_for(run_in), libraries_of(ort_library)
+        first_model, second_model = _valid(original), _valid(other)
+        models = first_model, _with_names(second_model, names or {}, first_model)
         segment, result = Segment(*models, models[1], exact), models[1]
         interfaces = [Interface.of(model.proto) for model in models]
         if cast:
@@ -114,12 +114,13 @@ def compare(
         if difference:
             return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}", notes=advice)
         reporter = Reporter(
-            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
+            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if runtimes else []))}
         )
         reporter.stage("verify")
-        require_outputs(tolerance, (value.name for value in one.proto.graph.output))
+        # A misspelled name of an output would otherwise leave it without its limit.
+        require_outputs(tolerance, (value.name for value in first_model.proto.graph.output))
         settings = Settings(
-            given,
+            own_inputs,
             tolerance,
             seed,
             Limits.of(timeout, memory_limit),
@@ -127,17 +128,17 @@ def compare(
             reporter.within,
             libraries=libraries,
         )
-        if given is not None:
+        if own_inputs is not None:
             from onnx_migrate.verify.own_inputs import bind_inputs
 
-            bind_inputs(given, one, settings)
+            bind_inputs(own_inputs, first_model, settings)
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
                 verdict = _closeness(prover, segment.original, result, settings)
                 return _with_inner_values(verdict, prover, segment, {}, all_values=all_values)
             verdict = _verdict(prover, segment, exact=exact)
             verdict = _with_inner_values(verdict, prover, segment, names or {}, all_values=all_values)
-        narrower = list(_narrower(one.proto, result.proto))
+        narrower = list(_narrower(first_model.proto, result.proto))
         if verdict.verified and narrower:
             agree = "on the inputs that both models take, the outputs agree"
             verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
@@ -145,10 +146,10 @@ def compare(
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if verdict.kind is Kind.DIFFERS:
             verdict = replace(verdict, notes=(*verdict.notes, *advice))
-        if not asked:
+        if not runtimes:
             return verdict
         reporter.stage("prove")
-        return _with_proofs(verdict, prove_models(asked, segment.original, result, settings))
+        return _with_proofs(verdict, prove_models(runtimes, segment.original, result, settings))
 
 
 def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool) -> Verdict:
@@ -178,9 +179,9 @@ def _with_inner_values(
         return verdict
     runnables = map(prover.runnable, (segment.original, segment.result))
     ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child, differs)
-    found = ending.value if isinstance(ending, Returned) else Divergence(None, ())
+    divergence = ending.value if isinstance(ending, Returned) else Divergence(None, ())
     unknown = "" if isinstance(ending, Returned) else _interruption(ending)
-    first, notes = found.first, list(verdict.notes)
+    first, notes = divergence.first, list(verdict.notes)
     if first is not None:
         first = replace(first, value=names.get(first.value, first.value))
     elif differs:
@@ -188,7 +189,7 @@ def _with_inner_values(
         notes.append(f"the first node that differs is not known: {reason}")
     if all_values and unknown:
         notes.append(f"inner values were not compared: {unknown}")
-    values = found.values if all_values else ()
+    values = divergence.values if all_values else ()
     return replace(verdict, first_difference=first, values=values, notes=tuple(notes))
 
 
@@ -212,18 +213,18 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
                     " model"
                 )
     if lists_some_initializers(original):
-        taken = {value.name for value in other.graph.input}
+        input_names = {value.name for value in other.graph.input}
         for name in listed_initializers(original.graph):
-            if name not in taken:
+            if name not in input_names:
                 yield f"callers of the original can override the initializer {name!r}, and those of the second model cannot"
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
     """Return a verdict with the results of running both models in other runtimes."""
     failing = [proof for proof in proofs if not proof.passed]
-    known = [proof for proof in failing if proof.outcome != "unknown"]
-    if known and verdict.kind is not Kind.DIFFERS:
-        verdict = replace(verdict, kind=Kind.DIFFERS, reason=proofs_text(known))
+    decided = [proof for proof in failing if proof.outcome != "unknown"]
+    if decided and verdict.kind is not Kind.DIFFERS:
+        verdict = replace(verdict, kind=Kind.DIFFERS, reason=proofs_text(decided))
     elif failing and verdict.kind is Kind.VERIFIED:
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=proofs_text(failing))
     return replace(verdict, proved_in=proofs)
@@ -292,20 +293,20 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     if not isinstance(ending, Returned):
         late = isinstance(ending, TimedOut)
         return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
-    found: Closeness = ending.value
-    if found.reason:
-        return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
+    closeness: Closeness = ending.value
+    if closeness.reason:
+        return Verdict(Kind.UNVERIFIED, closeness.reason, comparable=False)
     notes = () if settings.feeds is None else settings.feeds.notes
     verdict = Verdict(
-        Kind.VERIFIED if found.agrees else Kind.DIFFERS,
-        "" if found.agrees else found.problem,
+        Kind.VERIFIED if closeness.agrees else Kind.DIFFERS,
+        "" if closeness.agrees else closeness.problem,
         evaluator="onnxruntime CPU, every value rounded to its type",
-        rounded=found.outputs,
+        rounded=closeness.outputs,
         own_rounding=True,
         given_tolerance=True,
         notes=notes,
     )
-    verdict = _as_applications_run(verdict, runnables, found, settings)
+    verdict = _as_applications_run(verdict, runnables, closeness, settings)
     return replace(verdict, seconds=time.perf_counter() - begin)
 
 
@@ -339,8 +340,8 @@ def _other_weights(segment: Segment[Model]) -> Iterator[str]:
     """Yield a note on weights that differ though the outputs agree."""
     names = [name for name, _ in other_weights(segment.original, segment.result)]
     if names:
-        which = first_of([*map(repr, names)], _SHOWN)
-        yield f"weights of the same name have other data in the second model, which no output shows: {which}"
+        shown_names = first_of([*map(repr, names)], _SHOWN)
+        yield f"weights of the same name have other data in the second model, which no output shows: {shown_names}"
 
 
 def _ran_in_onnxruntime(verdict: Verdict) -> bool:
@@ -358,7 +359,7 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     try:
         return check(model)
     except InvalidModel as error:
-        place = f"{error.where}: " if error.where else ""
+        location = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
+            f"{model.name}: {location}{error.reason}", code=error.code, hint=error.advice
         ) from error

@@ -16,11 +16,19 @@ def pipeline_of(options: Options) -> Pipeline:
     pipeline = options.pipeline
     if pipeline is None:
         pipeline = Pipeline(tuple(default_passes(options)))
-    last = next((item.name for item in pipeline if item.optional or isinstance(item, FittingPass)), None)
-    for item in options.passes:
-        pipeline = pipeline.add(item, before=last)
-    given = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
-    return pipeline.without(*(name.strip() for names in given for name in names.split(",")))
+    # The user's passes run before the simplifier and the fitting to a runtime, which judge the final nodes.
+    last = next(
+        (
+            pipeline_pass.name
+            for pipeline_pass in pipeline
+            if pipeline_pass.optional or isinstance(pipeline_pass, FittingPass)
+        ),
+        None,
+    )
+    for pipeline_pass in options.passes:
+        pipeline = pipeline.add(pipeline_pass, before=last)
+    skipped = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
+    return pipeline.without(*(name.strip() for names in skipped for name in names.split(",")))
 
 
 @KeywordsOf(Options)

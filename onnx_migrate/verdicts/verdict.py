@@ -344,7 +344,7 @@ class FirstDifference:
 
     def __str__(self) -> str:
         if not self.passes:
-            first_nodes, two = " + ".join(self.original_nodes), " + ".join(self.nodes)
-            return f"the models first differ at {first_nodes}{f' (in the second model: {two})' if two != first_nodes else ''}"
+            first, second = " + ".join(self.original_nodes), " + ".join(self.nodes)
+            return f"the models first differ at {first}{f' (in the second model: {second})' if second != first else ''}"
         node = f", at node {self.node!r} ({self.operator})" if self.node else ""
         return f"the numbers first differ after pass {' or '.join(map(repr, self.passes))}{node}"

@@ -104,7 +104,7 @@ def masked_outputs(model: onnx.ModelProto) -> dict[str, str]:
     """
     producer_of = producers(model.graph)
     inputs = {value.name for value in model.graph.input}
-    found: dict[str, str] = {}
+    value_before: dict[str, str] = {}
     for output in model.graph.output:
         name, masked = output.name, False
         while (node := producer_of.get(name)) is not None and node.domain in ("", "ai.onnx"):
@@ -113,8 +113,8 @@ def masked_outputs(model: onnx.ModelProto) -> dict[str, str]:
             masked |= node.op_type not in _TRANSPARENT
             name = node.input[0]
         if masked and name in producer_of and name not in inputs:
-            found[output.name] = name
-    return found
+            value_before[output.name] = name
+    return value_before
 
 
 def bounded_outputs(model: onnx.ModelProto) -> set[str]:

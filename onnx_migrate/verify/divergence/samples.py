@@ -66,7 +66,10 @@ class Sample:
         if not scale:
             return 0.0
         apart = np.abs(self.elements[finite] - other.elements[finite])
-        rest = max(abs(one - two) for one, two in zip(self.projections, other.projections, strict=True))
+        rest = max(
+            abs(ours_projected - theirs_projected)
+            for ours_projected, theirs_projected in zip(self.projections, other.projections, strict=True)
+        )
         spread = _SPREAD * np.sqrt(self.size)
         return float(max(apart.max(initial=0.0), rest / spread) / scale)
 

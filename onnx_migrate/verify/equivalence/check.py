@@ -70,8 +70,8 @@ def check(task: Task) -> Verdict:
     original, result = task.segment.original, task.segment.result
     feeds = task.settings.feeds
     sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-    seconds, asked = task.settings.limits.seconds, feeds is not None
-    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=asked)
+    seconds, has_own_inputs = task.settings.limits.seconds, feeds is not None
+    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=has_own_inputs)
     if obstacle:
         reason = f"the original was not run: {obstacle}"
         verdict = Verdict(Kind.UNVERIFIED, reason, comparable=False, timed_out=obstacle.of_time)
@@ -96,8 +96,8 @@ def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Map
     if lost and verdict.kind is Kind.VERIFIED:
         reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
-    which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
-    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
+    random_names, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
+    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {random_names}"
     return replace(verdict, notes=(*verdict.notes, note))
 
 
@@ -122,9 +122,9 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(segment.original, segment.unsimplified or segment.result, fed)
     task = replace(task, segment=replace(segment, original=original))
-    kept = {output.name for output in segment.result.model.graph.output}
+    result_outputs = {output.name for output in segment.result.model.graph.output}
     for output in original.model.graph.output:
-        if output.name not in kept:
+        if output.name not in result_outputs:
             reason = f"the result has no output {output.name!r}, which the original has"
             return Verdict(Kind.DIFFERS, reason), False
     start_count(2 if segment.unsimplified in (None, segment.result) else 3)

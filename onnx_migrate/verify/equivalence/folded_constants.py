@@ -57,5 +57,5 @@ def _folded(unsimplified: onnx.ModelProto, simplified: onnx.ModelProto) -> dict[
         return {}
     inputs = {value.name for value in fed_inputs(unsimplified.graph)}
     computed = {name for node in unsimplified.graph.node for name in node.output}
-    given = stored(unsimplified).keys() | dependents(unsimplified, inputs)
-    return {name: tensor for name, tensor in constants.items() if name in computed and name not in given}
+    not_folded = stored(unsimplified).keys() | dependents(unsimplified, inputs)
+    return {name: tensor for name, tensor in constants.items() if name in computed and name not in not_folded}

@@ -52,6 +52,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
             result=chain.result and with_fixed_numbers(chain.result),
         )
     try:
+        # With values that became inputs, only the result takes the same inputs as the part.
         drawn = chain.parts[0] if chain.fed else chain.whole
         run = run_original(drawn, (chain.fed and chain.result) or drawn, settings)
         inner = [name for part in chain.parts for name in (*_inputs(part), *_outputs(part))]
@@ -83,11 +84,11 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
             note = f"the part computes bit for bit what the whole model does there, {on}"
         if chain.result is None or chain.fed:
             return Verdict(Kind.VERIFIED, notes=(note,), exact=True)
-        found = _joined(chain, chain.result, run, settings)
+        comparison = _joined(chain, chain.result, run, settings)
     except EvaluationError as error:
         return Verdict(Kind.DIFFERS, f"a part does not {error.failed_to}: {error}", node=error.node)
-    joined = f"the result with the rest behind it, compared with the whole model: {found.summary}"
-    return replace(found, notes=(note, joined))
+    joined = f"the result with the rest behind it, compared with the whole model: {comparison.summary}"
+    return replace(comparison, notes=(note, joined))
 
 
 def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings) -> Verdict:
@@ -108,8 +109,8 @@ def _run(models: Sequence[Evaluator], parts: Sequence[Runnable], given: Mapping[
     """Return the outputs of all parts, each run on the values of the parts before it, and on the given values."""
     computed: dict[str, Any] = {}
     for model, part in zip(models, parts, strict=True):
-        known = {**given, **computed}
-        computed.update(model.run({name: known[name] for name in _inputs(part)}))
+        available = {**given, **computed}
+        computed.update(model.run({name: available[name] for name in _inputs(part)}))
     return computed
 
 

@@ -189,7 +189,7 @@ class SegmentCheck:
         run.recorded.clear()
         self._differs_inside = bool(inner) and not outputs
         self._unsimplified = {index: runs[index] for index in outputs}
-        difference = next((item.first for item in outputs.values()), inner)
+        difference = next((bit_difference.first for bit_difference in outputs.values()), inner)
         if self._exact:
             self.findings.add_bits(difference)
         if outputs or (self._exact and inner):
@@ -209,7 +209,7 @@ class SegmentCheck:
         if self._strict:
             return
         feeds = [self._run.feeds[index].inputs for index in differences or [0]]
-        outputs = {name for item in differences.values() for name in item.outputs}
+        outputs = {name for bit_difference in differences.values() for name in bit_difference.outputs}
         computed = outputs - set(self._run.upstream.inner)
         explanation = explained(self._segment.original, claimed, feeds, computed)
         if explanation.cause and self._exact:
@@ -219,8 +219,8 @@ class SegmentCheck:
         elif explanation.note:
             self.findings.explain_bits(difference, explanation.note)
         if explanation.proved:
-            for index, item in differences.items():
-                for name in item.outputs:
+            for index, bit_difference in differences.items():
+                for name in bit_difference.outputs:
                     self._run.noise.explain(index, name, runs[index][name])
 
     def _judge_simplification(self) -> None:

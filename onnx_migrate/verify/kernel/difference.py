@@ -36,8 +36,8 @@ class Difference:
         if same_bits(original, result):
             return cls()
         measured, squares, infinities = cls(), 0.0, ""
-        for one, other in in_blocks(original, result):
-            a, b = widened(one), widened(other)
+        for block, other in in_blocks(original, result):
+            a, b = widened(block), widened(other)
             finite = np.isfinite(a)
             if not np.array_equal(np.isnan(a), np.isnan(b)):
                 measured.problem = "NaN at different positions"
@@ -59,8 +59,8 @@ class Difference:
 
 def finite_parts(original: Array, result: Array) -> Iterator[tuple[Array, Array]]:
     """Yield magnitudes and differences of the elements that are finite in both arrays, in blocks."""
-    for one, other in in_blocks(original, result):
-        a, b = widened(one), widened(other)
+    for block, other in in_blocks(original, result):
+        a, b = widened(block), widened(other)
         finite = np.isfinite(a) & np.isfinite(b)
         yield np.abs(a[finite]), np.abs(b[finite] - a[finite])
 

@@ -35,8 +35,8 @@ class RuntimeRequest:
 
 def asked_for(texts: str | Iterable[str]) -> tuple[RuntimeRequest, ...]:
     """Return the runtimes that one or several texts ask for, each once (`place_of`)."""
-    given = (texts,) if isinstance(texts, str) else tuple(texts)
-    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in given))
+    request_texts = (texts,) if isinstance(texts, str) else tuple(texts)
+    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in request_texts))
 
 
 @cache
@@ -57,9 +57,9 @@ def place_of(text: str) -> RuntimeRequest:
             code="no-such-evaluator",
             hint=f"{meant} models can be run in {', '.join(TITLES)}".lstrip(),
         )
-    place = _in_folder(name, folder) if folder else Place.here(name)
+    runtime_place = _in_folder(name, folder) if folder else Place.here(name)
     try:
-        with ForeignProcess(place, Limits(_PATIENCE)) as process:
+        with ForeignProcess(runtime_place, Limits(_PATIENCE)) as process:
             runtime = process.runtime
     except NotInstalled as error:
         raise UsageError(
@@ -74,7 +74,7 @@ def place_of(text: str) -> RuntimeRequest:
             hint=_command(name, version, folder or "FOLDER")
             + ("" if folder else f", then name it as {name}=={version}@FOLDER"),
         )
-    return RuntimeRequest(text.strip(), place, runtime)
+    return RuntimeRequest(text.strip(), runtime_place, runtime)
 
 
 def _in_folder(name: str, folder: str) -> Place:
@@ -104,7 +104,7 @@ _PACKAGES = {"opencv": "opencv-python-headless", "mnn": "MNN", "ncnn": "ncnn pnn
 
 def _is(runtime: str, version: str) -> bool:
     """Return whether a name with a version, for example "ONNX Runtime 1.9.0", has this version or one of its patches."""
-    found = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
-    have = found[0].split(".") if found else []
+    number = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
+    have = number[0].split(".") if number else []
     wanted = version.split(".")
     return have[: len(wanted)] == wanted

@@ -54,10 +54,10 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         raise RuntimeError("MNN does not load what mnnconvert made of it")
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        found = module.onForward([_variable(name, feed[name]) for name in names])
-        if len(found) != len(outputs):
-            raise RuntimeError(f"MNN returns {len(found)} outputs in place of {len(outputs)}")
-        return [_array(value) for value in found]
+        results = module.onForward([_variable(name, feed[name]) for name in names])
+        if len(results) != len(outputs):
+            raise RuntimeError(f"MNN returns {len(results)} outputs in place of {len(outputs)}")
+        return [_array(value) for value in results]
 
     return run
 

@@ -48,8 +48,8 @@ def main() -> None:
                 run = driver.load(request["load"], _read(request["inputs"]), request["outputs"])
                 answer({"loaded": True})
             else:
-                found = [np.asarray(value) for value in run(_read(request["run"]))]
-                np.savez(request["write"], *[_plain(value) for value in found])
+                results = [np.asarray(value) for value in run(_read(request["run"]))]
+                np.savez(request["write"], *[_plain(value) for value in results])
                 answer({"ran": True})
         except Exception as error:
             answer({"error": _words(error)})

@@ -78,7 +78,7 @@ class Corners(WholeInputs):
         feed = self._feed("corners", base, mixed)
         if feed is None:
             return None
-        without = {name: made for name, made in mixed.items() if not self._is_index(inputs[name])}
+        without = {name: corner for name, corner in mixed.items() if not self._is_index(inputs[name])}
         instead = self._feed("corners", base, without)
         return CornerFeed(feed, (instead,) if instead is not None else (), finite=True)
 
@@ -108,11 +108,13 @@ class Corners(WholeInputs):
             base = first if not number else self._base("normal", number)
             assert base is not None
             inputs, rng = self._values(base), self._rng(number)
-            made = {name: self._at(value, rng, number) for name, value in inputs.items()}
-            feed = self._feed("corners" if not number else f"corners {number + 1}", base, made)
+            corners = {name: self._at(value, rng, number) for name, value in inputs.items()}
+            feed = self._feed("corners" if not number else f"corners {number + 1}", base, corners)
             if feed is not None:
-                calmer = {name: corner for name, corner in made.items() if not self._is_index(inputs[name])}
-                instead = self._feed(feed.name, base, calmer) if len(calmer) < len(made) else None
+                calmer = {
+                    name: corner for name, corner in corners.items() if not self._is_index(inputs[name])
+                }
+                instead = self._feed(feed.name, base, calmer) if len(calmer) < len(corners) else None
                 yield CornerFeed(feed, () if instead is None else (instead,))
         yield from self._even(first)
         yield from self.tied()
@@ -147,8 +149,8 @@ class Corners(WholeInputs):
             return indices or integers.at_numbers(value, rng, start, largest=self._largest)
         if value.dtype.kind != "f":
             return None
-        if (found := boxes.boxes(value, rng)) is not None:
-            return found
+        if (box_corners := boxes.boxes(value, rng)) is not None:
+            return box_corners
         if value.interest.columns:
             return floats.at_columns(value, rng)
         if value.is_restricted and not value.interest.numbers:
@@ -167,14 +169,14 @@ class Corners(WholeInputs):
         inputs = self._values(base)
         most = max((len(value.interest.even) for value in inputs.values()), default=0)
         for number in range(min(most, _MOST_FEEDS)):
-            made = {
+            equal_values = {
                 name: CornerValue(
                     np.full_like(value.base, value.interest.even[number]), np.ones_like(value.base, bool)
                 )
                 for name, value in inputs.items()
                 if number < len(value.interest.even)
             }
-            feed = self._feed(f"equal elements {number + 1}", base, made)
+            feed = self._feed(f"equal elements {number + 1}", base, equal_values)
             if feed is not None:
                 yield CornerFeed(feed)
 
@@ -188,8 +190,11 @@ class Corners(WholeInputs):
             if base is None:
                 return
             flags = {name: value for name, value in self._values(base).items() if value.is_mask}
-            made = {name: self._mask(value, kind, place) for place, (name, value) in enumerate(flags.items())}
-            feed = self._feed(kind, base, made)
+            mask_values = {
+                name: self._mask(value, kind, position)
+                for position, (name, value) in enumerate(flags.items())
+            }
+            feed = self._feed(kind, base, mask_values)
             if feed is not None:
                 yield CornerFeed(feed)
 
@@ -223,8 +228,10 @@ class Corners(WholeInputs):
         if not numbers:
             return
         if not casts_to_integers(flow):
-            made = [floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES]  # type: ignore[misc]
-            huge, less = (self._feed("huge elements", base, values) for values in made)
+            variants = [
+                floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES
+            ]  # type: ignore[misc]
+            huge, less = (self._feed("huge elements", base, values) for values in variants)
             if huge is not None and less is not None:
                 yield CornerFeed(huge, (less,), finite=True)
         if normalises(flow):

@@ -17,8 +17,8 @@ def mask(value: InputValue, kind: str, place: int) -> CornerValue:
     """Return a mask of a kind; a single flag is set in every second input, beginning with the first or the second."""
     base = value.base
     if base.size <= 1:
-        one = (place + MASKS.index(kind)) % 2
-        return CornerValue(np.full_like(base, one))
+        flag = (place + MASKS.index(kind)) % 2
+        return CornerValue(np.full_like(base, flag))
     if kind == "padded masks":
         return CornerValue(_padded(base))
     return CornerValue(np.full_like(base, kind == "masks of ones"))
@@ -29,11 +29,11 @@ def _padded(base: Array) -> Array:
     length = base.shape[-1]
     values = np.ones_like(base)
     for index, row in enumerate(values.reshape(-1, length)):
-        kept = max(1, length // 2 - index // 4 % max(1, length // 4 + 1))
+        unpadded = max(1, length // 2 - index // 4 % max(1, length // 4 + 1))
         if index % 4 == 0:
-            row[kept:] = 0
+            row[unpadded:] = 0
         elif index % 4 == 1:
             row[:] = 0
         elif index % 4 == 2:
-            row[: length - kept] = 0
+            row[: length - unpadded] = 0
     return values
