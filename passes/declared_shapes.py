@@ -45,8 +45,8 @@ class DeclaredShapes(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
-        graph, known = model.proto.graph, log.fact(InferredOutputs, "", "")
-        if known is not None and known.confirms(graph):
+        graph, inferred_before = model.proto.graph, log.fact(InferredOutputs, "", "")
+        if inferred_before is not None and inferred_before.confirms(graph):
             return model
         try:
             inferred = inferred_graph(model.proto)
@@ -93,9 +93,9 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
         if idle:
-            kept = [value for value in graph.value_info if value.name not in idle]
+            remaining = [value for value in graph.value_info if value.name not in idle]
             del graph.value_info[:]
-            graph.value_info.extend(kept)
+            graph.value_info.extend(remaining)
             log.note(
                 self.name,
                 "value-info",

@@ -36,8 +36,8 @@ def guard(at: Evaluator, node: onnx.NodeProto) -> None:
     dtype = helper.tensor_dtype_to_np_dtype(at.rw.dtype(name) or 0)
     value, op = at.value(name), at.op
     if node.op_type in ("Div", "Mod"):
-        zero, one = (at.value(at.stored(np.array(number, dtype))) for number in (0, 1))
-        safe = op.Where(op.Equal(value, zero), one, value)
+        zero, unit = (at.value(at.stored(np.array(number, dtype))) for number in (0, 1))
+        safe = op.Where(op.Equal(value, zero), unit, value)
     else:
         sizes = indexed_sizes(at, node)
         if sizes is None or not sizes.all():
