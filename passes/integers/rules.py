@@ -66,7 +66,7 @@ def _of(*places: int) -> Rule:
 
     def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
         moved_values = (
-            [step.inputs[place] for place in places if place < len(step.inputs)] if places else step.inputs
+            [step.inputs[index] for index in places if index < len(step.inputs)] if places else step.inputs
         )
         whole_range = hull(ranges.of(value) for value in moved_values if value is not None)
         return [whole_range] * len(step.outputs)

@@ -228,10 +228,8 @@ class Corners(WholeInputs):
         if not numbers:
             return
         if not casts_to_integers(flow):
-            scaled = [
-                floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES
-            ]  # type: ignore[misc]
-            huge, less = (self._feed("huge elements", base, values) for values in scaled)
+            pair = [floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES]  # type: ignore[misc]
+            huge, less = (self._feed("huge elements", base, values) for values in pair)
             if huge is not None and less is not None:
                 yield CornerFeed(huge, (less,), finite=True)
         if normalises(flow):
