@@ -68,6 +68,7 @@ def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
     if rule is None or not inputs or any(attribute.ref_attr_name for attribute in node.attribute):
         return [None] * len(node.output)
     output_types = rule(Foreign(node, attributes_of(node), inputs))
+    # Missing outputs at the end count as unknown, so that the result has one type for each output.
     return [*output_types, *[None] * len(node.output)][: len(node.output)]
 
 
@@ -260,6 +261,7 @@ def _heads(of: Foreign) -> Types:
     heads, kv_heads = of.attributes.get("num_heads", 0), of.attributes.get("kv_num_heads", 0)
     # One packed tensor holds query, keys and values side by side.
     if len(of.inputs) < 2 or not of.node.input[1]:
+        # The packed tensor has the heads of the query, and the shared heads of keys and values twice.
         size = query[2] // (heads + 2 * kv_heads) * heads if heads and kv_heads else None
     elif value is not None and not kv_heads:
         size = value[1] * value[3] if len(value) == 4 and value[1] and value[3] else value[-1]

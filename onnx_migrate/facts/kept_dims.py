@@ -49,14 +49,18 @@ class Asked:
                 shape_value.values.reshape(-1).tolist(), shape_value.known.reshape(-1).tolist(), strict=True
             )
             return [value if is_known else None for value, is_known in pairs]
+        # An unknown vector still tells how many axes it describes, if its length is known.
         shape = self.dims[place]
         length = shape[0] if shape is not None and len(shape) == 1 else None
+        # A vector is longer than twice the rank only in an invalid model; pads need two numbers for each
+        # axis.
         return None if length is None or length > 2 * MOST_AXES else [None] * length
 
     def axes(self, place: int, rank: int) -> list[int] | None:
         """Return the axes that an attribute or else an input names, counted from the front; None if they are not known."""
         named = self.attributes.get("axes")
         if named is None:
+            # Newer versions of these operators have the axes as an input.
             axis_values = self.elements(place)
             if axis_values is None or None in axis_values:
                 return None
@@ -113,6 +117,7 @@ def _slice(asked: Asked, dims: Dims) -> Dims | None:
     # Without axes, the bounds belong to the first axes, in order.
     if "axes" not in asked.attributes and not asked.given(3):
         axes = list(range(count)) if count <= len(dims) else None
+        # Without a start and an end, not even the number of sliced axes is known.
         if starts is None and ends is None:
             axes = None
     else:
@@ -179,6 +184,7 @@ def _reduce(asked: Asked, dims: Dims) -> Dims | None:
     if not named:
         everything = not asked.attributes.get("noop_with_empty_axes")
         return ((1,) * rank if keeps else ()) if everything else dims
+    # An unknown list of axes may still tell the rank of the result, by its length.
     axes = asked.axes(1, rank)
     if axes is not None:
         if not axes:
@@ -210,6 +216,7 @@ def _resize(asked: Asked, dims: Dims) -> Dims | None:
         scale = scales[index] if scales is not None and len(scales) == len(axes) and sizes is None else None
         dim = dims[axis]
         if size is not None:
+            # Sizes replace the scales of a Resize.
             output_dims[axis] = int(size)
         else:
             output_dims[axis] = (

@@ -63,17 +63,20 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
     bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
         for scope in top.nested():
+            # The values that do not depend on the numbers in the inputs.
             fixed: set[str] = set()
             producing_operators: dict[str, str] = {}
             ends = set(output_names(scope.body))
             for node in scope.body.node:
                 kinds = [_kind(name, scope, fixed) for name in node.input]
                 if node.op_type in _OF_SHAPES or (
+                    # A node with graphs may read values that its inputs do not list.
                     node.input and not may_hold_graphs(node.domain, node.op_type) and not set(kinds) & {"x"}
                 ):
                     fixed.update(filter(None, node.output))
                 if called(node) not in functions and node.op_type != "Constant":
                     facts = _facts(node, scope, opset or 0, kinds, producing_operators)
+                    # The form of a node at an output of the body differs from that of a node inside.
                     if not ends.isdisjoint(node.output):
                         facts |= {LAST: "yes"} if fixed.isdisjoint(node.output) else {"end": "shape"}
                     yield NodeForm("" if is_onnx(node.domain) else node.domain, node.op_type, facts)
@@ -115,6 +118,7 @@ def _facts(
             f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
         })),
     }  # fmt: skip
+    # Gemm broadcasts only its bias.
     if node.op_type == "Gemm":
         facts["broadcast"] = _broadcast([value.shape for value in values[2:]])
     if node.op_type in _BROADCAST:
@@ -125,6 +129,7 @@ def _facts(
         facts[name] = f"{'' if name in stated else '~'}{_value(name, parameter, rank, values, schema)}"
         if name in _PLACES and parameter is not None:
             facts["negative"] = str(min(parameter if name == "axes" else [parameter], default=0) < 0)
+    # An input such as `axes` was an attribute in older versions, so its constant gives the same fact.
     for at, name in enumerate(node.input):
         own = _formal(schema, at)
         constant = scope.constant(name) if own and kinds[at] in "ci" and _is_small(values[at]) else None
@@ -235,6 +240,7 @@ def _value(
         return "any"
     if name in _PLACES:
         return _places(elements, rank)
+    # Each permutation is a form of its own.
     if name == "perm":
         return ",".join(map(str, elements))
     if name in _LENGTHS:

@@ -102,6 +102,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
         # The shortened inputs and initializers go back to their real lengths.
         _restore_lengths(inferred.graph)
         del inferred.graph.input[:]
+        # The caller's model must not show the symbolic lengths.
         inferred.graph.input.extend(proto.graph.input)
         inferred.graph.initializer.extend(hidden)
     return inferred

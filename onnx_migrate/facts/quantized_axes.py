@@ -78,6 +78,7 @@ def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
 
 def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
     """Return how scales do not fit the axis of their data; None if they do."""
+    # The default axis of both operators is 1.
     attributes = {attribute.name: attribute for attribute in node.attribute}
     axis = attributes["axis"].i if "axis" in attributes else 1
     block = attributes["block_size"].i if "block_size" in attributes else 0
@@ -86,6 +87,7 @@ def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
     # One scale for the whole tensor fits every axis.
     if not block and scales in ((), (1,)):
         return None
+    # With blocks the scale has an axis for each axis of the data.
     if len(scales) != (len(data) if block else 1):
         wanted = (
             f"as many axes as its data {_text(data)}, as it has blocks of {block}" if block else "at most one"

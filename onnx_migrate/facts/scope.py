@@ -135,6 +135,7 @@ class Scope:
             if name in scope._resolved:
                 definition = scope._resolved[name]
                 break
+            # Outer bodies are searched only after the inner one, because an inner name hides an outer one.
             source = (scope._constants or scope._table()).get(name)
             if source is None:
                 scope = scope.parent

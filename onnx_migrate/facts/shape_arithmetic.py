@@ -305,6 +305,7 @@ def propagate(
             mask = mask & part.known
         return PartialArray(values, mask)
     count = len(given) if operator == "Concat" else int(operator in MOVEMENT)
+    # Only movement operators accept unknown elements.
     moved = [part for part in given[:count] if part is not None]
     rest = [None if part is None else part.complete for part in given[count:]]
     if any(part is not None and array is None for part, array in zip(given[count:], rest, strict=True)):

@@ -143,6 +143,7 @@ class _Reader:
         inside: list[Frame] = []
         step.inputs = [frame.find(name) if name else None for name in node.input]
         for input_index, value in enumerate(step.inputs):
+            # Readers are kept with the index of the input, because a node may read a value twice.
             if value is not None:
                 value.readers.append((step, input_index))
         for attribute, input_index, graph in subgraphs(node):
@@ -174,6 +175,7 @@ class _Reader:
         if all(map(_is_known, step.made)):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
+        # The signature gives the type without a run of onnx's inference, which takes longer.
         dtypes = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
         stated = "" if step.domain else TYPE_BY_ATTRIBUTE.get(step.node.op_type)
         for attribute in step.node.attribute:

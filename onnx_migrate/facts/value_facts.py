@@ -170,6 +170,7 @@ class ValueFacts:
             recorded_type = self.scope.value_type(name)
             if not name or inferred_type is None or not is_unknown(recorded_type, dims=True):
                 continue
+            # A rule of the package and the model itself may know different dims.
             shape = merged(inferred_type.shape, recorded_type.shape)
             dtype = inferred_type.dtype or recorded_type.dtype
             self.scope.record_type(
@@ -186,6 +187,7 @@ class ValueFacts:
         if not open_outputs:
             return
         shapes = [self.scope.value_type(name).shape if name else None for name in node.input]
+        # onnx leaves a dim open if it depends on an axis that the node does not name.
         dims = kept_dims(node, opset, shapes, self.partial)
         for name in open_outputs if dims is not None else ():
             recorded_type = self.scope.value_type(name)
@@ -279,6 +281,7 @@ class ValueFacts:
                 # them.
                 continue
             waiting.append((value, True))
+            # After a complete pass, a value that is still missing stays unknown.
             node = None if self._found_all else self.producers.find(self.scope, value)
             if node is not None and node.op_type in self.followed:
                 new = [

@@ -101,6 +101,7 @@ class TypeTable:
         """Return the type of a value that is visible in `body` of the main graph (None) or of a function."""
         if self._proto is not None:
             proto, self._proto = self._proto, None
+            # Inference is expensive, so it runs only when the first type is asked for.
             self._infer(proto)
         while True:
             recorded_type = self._tables.get((function, body), _NOTHING).get(name)
@@ -132,6 +133,7 @@ class TypeTable:
                 + repr(attributes).encode(),
                 # Calls with the same types and attributes give the same result, and recursion must end.
             )
+            # Attributes belong to the signature, because onnx may infer shapes from them.
             if signature in seen:
                 continue
             seen.add(signature)
@@ -186,6 +188,7 @@ class TypeTable:
             for name, dtype, dims in initializer_types(graph):
                 own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
             own.pop("", None)
+            # A sub-graph sees the values of the bodies around it.
             outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
             types = visible[position] = outer.new_child(own)
             for node in graph.node:

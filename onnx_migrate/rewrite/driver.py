@@ -113,6 +113,7 @@ class Driver:
             self._drop_superseded(new)
         if new.differs or scope.leading_constants:
             del scope.body.node[:]
+            # Constants of the rewrites come first, because every node of the body may read them.
             scope.body.node.extend([*scope.leading_constants, *new.nodes])
             scope.leading_constants.clear()
         return changed
@@ -127,6 +128,7 @@ class Driver:
         try:
             rewriters = self._rewrite(node, scope, version, new)
         except MigrateError as error:
+            # The node stays as it was, and the visitor decides whether the error ends the pass.
             self.visitor.handle_refusal(error)
             new.nodes[first:] = [node]
             return False
@@ -148,6 +150,7 @@ class Driver:
         version_before = _since_version(domain, operator, version)
         written = new.nodes[first:]
         several = work.replaced and len(written) > 1
+        # If several nodes replace the node, none of them is the node itself.
         helpers = written if several else [helper for helper in written if helper is not node]
         onnx_version = result_version if is_onnx(domain) else rewriters[-1].onnx_opset
         self.visitor.log.changes.append(

@@ -158,7 +158,11 @@ class Bodies:
         return value if inferred is None else replace(inferred, constant=value.constant)
 
     def _call(
-        self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: _Inputs, frame: Frame
+        self,
+        function: onnx.FunctionProto,
+        node: onnx.NodeProto,
+        inputs: _Inputs,
+        frame: Frame,
     ) -> _Values:
         attributes = {
             default.name: onnx.helper.get_attribute_value(default) for default in function.attribute_proto
@@ -171,6 +175,7 @@ class Bodies:
                 name: value for name, value in zip(function.input, inputs, strict=False) if value is not None
             })  # fmt: skip
             inside = Tally()
+            # A function sees only its inputs, not the values around the call.
             self._nodes(function.node, Frame(env, inside, attributes))
             self._calls[key] = inside, [env.get(name, _UNKNOWN) for name in function.output]
         inside, outputs = self._calls[key]

@@ -79,6 +79,7 @@ def output_dims(node: Node) -> Dims | None:
 def _broadcast_inputs(node: Node) -> Dims | None:
     shapes = [value.dims for value in node.inputs if value is not None]
     known_shapes = [shape for shape in shapes if shape is not None]
+    # An unknown shape among the inputs may broadcast to any size.
     return broadcast(known_shapes) if len(known_shapes) == len(shapes) else None
 
 
@@ -92,6 +93,7 @@ def _range(node: Node) -> Dims | None:
     if any(bound is None for bound in bounds):
         return None
     (start,), (limit,), (step,) = (bound for bound in bounds if bound is not None)
+    # Integer division is exact for large numbers; floats need a quotient that is rounded up.
     if isinstance(step, int):
         return (max(0, -((start - limit) // step)),)
     return (max(0, ceil((limit - start) / step)),)
@@ -126,6 +128,7 @@ def _matmul(node: Node) -> Dims | None:
     if not left_dims or not right:
         # A vector counts as a row on the left and as a column on the right, and the result loses that axis.
         return None
+    # numpy and ONNX extend a vector on its own side.
     rows = (1, *left_dims) if len(left_dims) == 1 else left_dims
     columns = (*right, 1) if len(right) == 1 else right
     outer = broadcast([rows[:-2], columns[:-2]])

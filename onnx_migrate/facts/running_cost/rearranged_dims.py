@@ -172,6 +172,7 @@ def sliced(node: Node) -> Dims | None:
     sizes = list(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         axis_index = axis_of(int(axis), len(dims))
+        # Python clamps starts and ends like ONNX, but only for lengths that a range can have.
         if sizes[axis_index] < LARGEST_DIM:  # more is no length of a range
             sizes[axis_index] = _length_of(
                 range(*slice(int(start), int(end), int(step)).indices(sizes[axis_index]))

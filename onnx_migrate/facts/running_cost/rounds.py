@@ -77,6 +77,7 @@ class Rounds:
         scans = min(int(attributes.get("num_scan_inputs", 0)), len(inputs))
         values = [value or ValueEstimate() for value in inputs]
         state, scanned = values[: len(values) - scans], values[len(values) - scans :]
+        # Scan counts negative axes from the end of each input.
         axes = attributes.get("scan_input_axes") or [0] * scans
         count, elements = None, []
         for value, axis in zip(scanned, axes, strict=False):
@@ -131,6 +132,7 @@ class Rounds:
         state, round_count, settled = self.state, 0, False
         outputs: list[ValueEstimate] = []
         previous: Tally | None = None
+        # After this many rounds the sizes are assumed to go on as they do.
         while not settled and round_count < _WALKED and (self.count is None or round_count < self.count):
             round_ = self.walk(self._given(round_count, state))
             inside.add(round_.tally)
@@ -143,6 +145,7 @@ class Rounds:
             self._states.append(state)
             if condition is False and not self.is_scan:
                 return self._results(outputs, state, round_count), round_count
+            # A loop whose end depends on data has no number of rounds.
             if not self.counted or (condition is None and not self.is_scan) or self.going is None:
                 return self._unknown(new, outputs), round_count
         alike = settled and not self.reads_counter
