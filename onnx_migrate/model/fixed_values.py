@@ -69,6 +69,7 @@ def _array(port: Port, declared: onnx.ValueInfoProto, given: Any) -> np.ndarray[
     if fixed_array is None:
         text = f"{array.dtype}{list(array.shape)}" if array.size > 1 else given
         raise UsageError(f"{port} cannot have the value {text}", code="unfit-value", hint=_FORMS)
+    # Only a fixed length limits the shape of the value.
     sizes = [dim if isinstance(dim, int) and dim > 0 else None for dim in port.shape or ()]
     # A number alone fills an input whose shape is fixed.
     if fixed_array.ndim == 0 and sizes and None not in sizes:
@@ -107,6 +108,7 @@ def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[
         return None
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
+        # Integers must be exact.
         if dtype.kind in "biu":
             # Integers must survive the way back; floats may be rounded, but not become infinite.
             same = converted.astype(array.dtype) == array

@@ -164,6 +164,7 @@ def _attribute_graphs(
 @cache
 def may_hold_graphs(domain: str, operator: str) -> bool:
     """Return whether an operator may have a graph as an attribute; reading all attributes of all nodes is slower."""
+    # Nothing is known about operators of other domains.
     if not is_onnx(domain):
         return True
     known_versions = versions(domain, operator)

@@ -74,6 +74,7 @@ class Interface:
                 before, after = (", ".join(port.name for port in ports) for ports in (mine, theirs))
                 return f"the {direction}s were {before or 'none'} and became {after or 'none'}"
             for old, new in zip(mine, theirs, strict=True):
+                # An undeclared type may become known.
                 if old.kind != new.kind and old.kind != "?":
                     return f"{direction} {old.name!r} was {old.kind} and became {new.kind}"
         return None

@@ -45,6 +45,7 @@ def match_nodes(
     - It computes a value of the same name.
     """
     matching = Matching(renamed=dict(renamed))
+    # A dict keeps the order, and removes a node in constant time.
     free = dict.fromkeys(range(len(before)))
     by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
     for index, node in enumerate(after):
@@ -55,6 +56,7 @@ def match_nodes(
             and _first(before[partner]) == _first(node)
         ):
             _pair(matching, free, before, node, index, partner)
+    # Nodes without a name are found by what they compute.
     by_structure: dict[Hashable, list[int]] = defaultdict(list)
     # Reversed, so that `pop` returns the first free node.
     for index in reversed(free):
@@ -64,6 +66,7 @@ def match_nodes(
             same = by_structure.get(_structure(node, matching, old=False))
             if same:
                 _pair(matching, free, before, node, index, same.pop())
+    # A changed node often keeps its name.
     by_name: dict[Hashable, list[int]] = defaultdict(list)
     for index in reversed(free):
         if before[index].name:

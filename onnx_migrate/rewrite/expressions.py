@@ -188,6 +188,7 @@ class Value:
     def reshape(self, *shape: int) -> Value:
         """Return the value in another shape: 0 keeps a length, -1 takes all remaining elements."""
         if self.array is not None:
+            # A 0 keeps the length of the axis.
             sizes = [size or self.array.shape[axis] for axis, size in enumerate(shape)]
             return Value(self.op, array=self.array.reshape(sizes))
         return self.op.write("Reshape", self, list(shape))
@@ -345,6 +346,7 @@ class Writer:
         inferred_type = self.rw.dtype(name) if name else None
         if inferred_type is not None:
             return inferred_type
+        # A value from outside the formula has no operator here that could tell its type.
         if name and name not in self._written:
             return None
         if not name:
@@ -356,6 +358,7 @@ class Writer:
             node = self._written[name]
             operator, first = node.op_type, self.dtype(node.input[0]) if node.input else None
         first_operand, result = self._formal(operator, 0), self._formal(operator, 0, output=True)
+        # Only an operator whose first output has the type of its first input tells the type.
         alike = first_operand is not None and result is not None and first_operand.variable == result.variable
         if alike:
             return first
@@ -382,6 +385,7 @@ class Writer:
     def constant(self, array: Any, like: Value | None = None) -> Value:
         """Return a constant: an array, or numbers in the element type of `like` (without it int64, bool or float32)."""
         if like is not None:
+            # A number takes the type of its partner, because ONNX operators do not mix types.
             return Value(self, array=np.asarray(array).astype(like.numpy_type))
         values = np.asarray(array)
         if not isinstance(array, (np.ndarray, np.generic)):
@@ -437,6 +441,7 @@ class Writer:
         self, operator: str, count: int, *operands: Operand | None, domain: str = "", **attributes: Any
     ) -> list[Value]:
         """Write a node with several outputs and return these."""
+        # The node that waits must come before this one.
         self.settle()
         values = [
             operand if isinstance(operand, Value) else self._operand(operator, index, operand, operands)
@@ -499,6 +504,7 @@ class Writer:
         own = self._formal(operator, index)
         first = None
         for operand_index, operand in enumerate(operands):
+            # Only values have a type; plain numbers take it over.
             if isinstance(operand, Value):
                 formal = self._formal(operator, operand_index)
                 if own is not None and formal is not None and formal.variable == own.variable:
@@ -538,6 +544,7 @@ class Writer:
         main: onnx.NodeProto | None = None
         for index, output in enumerate(list(self.rw.node.output)):
             formula_result = results[index] if index < len(results) else None
+            # An output that nobody reads needs no node.
             if not output or (formula_result is None and not self.rw.is_read(output)):
                 continue
             if formula_result is None:
@@ -553,9 +560,11 @@ class Writer:
             return
         if self._itself is not None:
             main = self._written[self._itself.name]
+        # Nodes of the formula may read values that now have the names of outputs.
         for node in self.rw.preceding:
             _rename(node, renamed)
         for own, name in renamed.items():
+            # The declared type of the output counts more than the one of the formula.
             if is_unknown(self.rw.scope.value_type(name)):
                 self.rw.scope.record_type(name, self.rw.scope.value_type(own))
         self._take_place(main)

@@ -54,6 +54,7 @@ def inline_calls(proto: ModelProto, keys: Collection[FunctionKey] | None = None)
     """
     functions = {function_key(function): function for function in proto.functions}
     if keys is not None:
+        # Other functions keep their calls.
         functions = {key: function for key, function in functions.items() if key in keys}
     inliner = _Inliner(functions, Names(proto))
     for located in reversed(list(bodies(proto))):  # the nodes of an outer body are copied after those inside
@@ -129,7 +130,9 @@ class _Inliner:
         """Return a node of a function with other names of values, and the attributes of a call."""
         copy = NodeProto()
         copy.CopyFrom(node)
+        # The names inside a function are its own, and each call gives them names of the caller.
         _rename_all(copy.input, renamed)
+        # An argument that the call leaves out has the empty name, and onnx wants no such names at the end.
         while copy.input and not copy.input[-1]:
             del copy.input[-1]
         _rename_all(copy.output, renamed)
@@ -208,6 +211,7 @@ def _drop_imports(proto: ModelProto, domains: Collection[str]) -> None:
     """Drop the imports of domains of functions that nothing uses any more."""
     for owner in owners(proto):
         nodes = nested_nodes(owner.graph.node if isinstance(owner, ModelProto) else owner.node)
+        # A domain may be imported for other nodes too.
         gone = set(domains) - {node.domain for node in nodes} - {""}
         remaining_imports = [entry for entry in owner.opset_import if entry.domain not in gone]
         if len(remaining_imports) < len(owner.opset_import):

@@ -64,6 +64,7 @@ class LoweringRewriter(Rewriter):
         """
         partial_value = self._values.partial(value) if value else None
         if partial_value is None or partial_value.values.ndim != 1:
+            # The value may be a constant although no partial value was followed.
             array = self.known(value)
             return None if array is None or array.ndim != 1 else [int(element) for element in array]
         return [
@@ -159,6 +160,7 @@ class LoweringRewriter(Rewriter):
 
     def finish(self) -> None:
         """Write the postponed Casts, and infer the types of the node's new outputs and of those written after it."""
+        # The Casts back come last, because they read what the node writes.
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
         for written_node in (*(() if self.removed else (self.node,)), *self.following):

@@ -100,6 +100,7 @@ class Op(Writer):
         positions of the ones in a tensor of ones replace it. Below 9, a Loop returns its own counter.
         """
         known_count = count.constant
+        # A short constant costs less than the nodes of a Range.
         if known_count is not None and int(known_count.reshape(-1)[0]) <= _LONGEST:
             # A negative count gives no elements, as Range does.
             return self.constant(np.arange(max(int(known_count.reshape(-1)[0]), 0), dtype=np.int64))
@@ -108,6 +109,7 @@ class Op(Writer):
         if self.target >= 11:
             zero, step = self.constant(0), self.constant(1)
             return self.write("Range", zero, self.Squeeze(count, [0]), step)
+        # NonZero of a vector of ones returns all positions.
         ones = self.write("ConstantOfShape", count, value=numpy_helper.from_array(np.array([1], np.int64)))
         return self.Squeeze(self.write("NonZero", ones), [0])
 
@@ -223,6 +225,7 @@ class Op(Writer):
         number = self.Squeeze(count, [0]) if element_count is None else self.constant(element_count)
         # Elements of `then` stand behind those of `other`, so the condition times the count picks one of them.
         chosen = condition.cast(_T.INT64) * number
+        # Gather with an index for each element works at every opset and type, unlike Where.
         return self.write("Gather", both, indices + chosen, axis=0)
 
     def _common_shape(self, condition: Value, then: Value, other: Value) -> tuple[Value, Value | None]:
@@ -231,6 +234,7 @@ class Op(Writer):
         if all(static is not None for static in statics):
             common_shape = np.broadcast_shapes(*(static for static in statics if static is not None))
             return self.constant(np.array(common_shape, np.int64)), None
+        # Below, comparisons tell the shape, and old opsets compare only floats.
         if then.dtype not in FLOATS:
             for value in (condition, then, other):
                 value.need_static()

@@ -66,6 +66,7 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     """
     part = model.copy()
     graph = part.proto.graph
+    # The cut walks the nodes from the end, so they must be in order.
     sort_model(part.proto)
     values = _Values(part.proto)
     ends = _Ends(values, tuple(outputs), tuple(inputs))
@@ -74,6 +75,7 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     if unread:
         raise _refusal(f"no output of the part reads {listed(map(repr, unread))}", _outputs_hint(graph))
     _require_dependent(part_nodes, ends, values)
+    # Types come from the whole model, because the part has lost the nodes that tell them.
     names, types = Names(part.proto), _Types(model)
     for node in part_nodes:
         for index, name in enumerate(node.output):
@@ -89,12 +91,15 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     _replace(graph.output, leaving)
     _replace(graph.initializer, [entry for entry in graph.initializer if entry.name in read])
     _replace(graph.sparse_initializer, [it for it in graph.sparse_initializer if it.values.name in read])
+    # Declarations of values outside the part would name no value.
     _replace(graph.value_info, [value for value in graph.value_info if value.name in inner])
     about = inner | read
     _replace(
         graph.quantization_annotation, [it for it in graph.quantization_annotation if it.tensor_name in about]
     )
+    # Training information describes the whole model.
     part.proto.ClearField("training_info")
+    # The nodes that called them are not in the part.
     uncalled = uncalled_functions(part.proto)
     _replace(
         part.proto.functions, [entry for entry in part.proto.functions if function_key(entry) not in uncalled]
@@ -165,12 +170,14 @@ class _Ends:
 
     def __post_init__(self) -> None:
         for names in (self.outputs, self.inputs):
+            # Two inputs or outputs of one name are no valid model.
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise _refusal(f"the name {twice!r} occurs twice", "name each value once")
             for name in names:
                 if name not in self.values:
                     raise self.values.unknown(name)
+                # A constant has no computation that could be cut.
                 if name in self.values.constants and name not in self.values.fed:
                     raise _refusal(
                         f"{name!r} is a constant of the model", "name values that nodes compute, or inputs"
@@ -185,6 +192,7 @@ class _Ends:
     def _own_outputs(self) -> tuple[str, ...]:
         """Return the model's outputs that depend on the given inputs."""
         graph = self.values.proto.graph
+        # The nodes are sorted, so one walk finds everything behind the inputs.
         reached = set(self.inputs)
         for node in graph.node:
             if not reached.isdisjoint(names_read(node)):

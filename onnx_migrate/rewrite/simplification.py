@@ -156,6 +156,7 @@ class _Fates:
         )
 
     def _fate(self, node: onnx.NodeProto) -> tuple[str, str]:
+        # A fate is that of the node's outputs, because nodes have no identity across both graphs.
         outputs = [name for name in node.output if name]
         new_producers = [
             self._new[name] for name in outputs if name in self._new and name not in self._constants
@@ -171,16 +172,19 @@ class _Fates:
             )
             return _fused(node, new_producers[0]) if grown else (WRITTEN, "")
         if any(name in self._constants for name in outputs):
+            # The simplifier computed the output and stored it.
             return FOLDED, ""
         # A node without a result in the new graph shares the fate of the nodes that read it.
         readers = [reader for name in outputs for reader in self._readers[name]]
         fates = [self._fates.get(reader.output[0], STAYED) for reader in readers if reader.output]
         if not fates:
             return UNUSED, ""
+        # A node that only folded nodes read went with them.
         if all(kind in (FOLDED, UNUSED) for kind, _ in fates):
             return fates[0] if all(fate == fates[0] for fate in fates) else (FOLDED, "")
         fused = next((fate for fate in fates if fate[0] == FUSED), None)
         if fused is not None:
+            # A node is not fused into its own kind.
             return STAYED if fused[1] == _operator(node) else fused
         if any(kind == WRITTEN for kind, _ in fates):
             return WRITTEN, ""
@@ -228,6 +232,7 @@ def _done(before: onnx.GraphProto, after: onnx.GraphProto) -> tuple[Simplified, 
     """Return the changes; nodes of the new graph in excess of the remaining old ones count as added."""
     counts = _Fates(before, after).counts(before)
     unexplained = Counter(_operators(before))
+    # A node with a fate explains its disappearance.
     for (_, operator, _), number in counts.items():
         unexplained[operator] -= number
     for operator, number in _operators(after).items():
@@ -248,6 +253,7 @@ def _operator(node: onnx.NodeProto) -> str:
 def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
     """Return the differences between two graphs with the same operators, as words."""
     old = {_bytes(node) for node in before.node}
+    # onnxsim gives names to nodes that have none.
     unnamed = {_bytes(node, named=False) for node in before.node if not node.name}
     others = [node for node in after.node if _bytes(node) not in old]
     named = [node for node in others if _bytes(node, named=False) in unnamed]

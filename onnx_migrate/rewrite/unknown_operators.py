@@ -54,6 +54,7 @@ def _rewritten(scope: Scope) -> Iterator[tuple[str, str]]:
             continue
         unit = scope.add_constant(np.ones((), helper.tensor_dtype_to_np_dtype(dtype)), "one")
         error = scope.names.fresh(f"{node.output[0]}_erf")
+        # Erfc is 1 - Erf, and each new value needs a name of its own.
         name = scope.names.fresh(f"{node_label(node)}_erf")
         nodes.append(helper.make_node("Erf", list(node.input), [error], name=name))
         nodes.append(helper.make_node("Sub", [unit, error], list(node.output), name=node.name))

@@ -56,6 +56,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
             )
         for axis, size in _sizes_by_axis(requested, port):
             old = port.shape[axis] if port.shape is not None else None
+            # A length of 0 or -1 stands for an open dim in some exports.
             if isinstance(old, int) and old > 0 and old != size:
                 raise UsageError(
                     f"axis {axis} of {port} has the length {old} and cannot become {size}",
@@ -65,6 +66,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                         options={"fix_shape": None, "dynamic": f"{name}:{axis}=N"},
                     ),
                 )
+            # All axes of one symbol get the same size.
             if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")
             sizes.setdefault(name, {})[axis] = size
@@ -102,6 +104,7 @@ def _fixes(request: FixedDims) -> Iterator[tuple[str, int | list[int] | dict[int
         symbol, equals, size = text.rpartition("=")
         numbers = tokens_of(dims)
         pairs = [_PAIR.fullmatch(token) for token in numbers]
+        # A name may contain colons, as in TensorFlow, so the numbers decide.
         if colon and name and all(map(str.isdecimal, numbers)):
             yield name, list(map(int, numbers))
         elif colon and name and all(pairs):

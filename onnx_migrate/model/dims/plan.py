@@ -121,6 +121,7 @@ class DimPlan:
         first: dict[tuple[int, int], str] = {}
         others: dict[str, str] = {}
         for dim in self.dims:
+            # A dim that is open already has a name of its own.
             if dim.frozen is not None:
                 shared_symbol = first.setdefault((dim.axis, dim.frozen), dim.symbol)
                 if shared_symbol != dim.symbol:
@@ -140,6 +141,7 @@ class DimPlan:
         changed: dict[str, dict[int, str]] = {}
         for old, new in zip(before.inputs, after.inputs, strict=True):
             for axis, (size, symbol) in enumerate(zip(old.shape or (), new.shape or (), strict=True)):
+                # Axes that were open before are not made dynamic by a pass.
                 if isinstance(size, int) and size > 0 and isinstance(symbol, str):
                     changed.setdefault(new.name, {})[axis] = symbol
         changed_dims = _dims(changed, before)
@@ -191,6 +193,7 @@ def plans_for_batch(plan: DimPlan, interface: Interface, symbol: str) -> Iterato
 def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:
     ranked = [port for port in interface.inputs if port.shape]
     first = {port.shape[0] for port in ranked if port.shape and isinstance(port.shape[0], int)}
+    # If all inputs agree on their first length, this length is the batch.
     batch = first.pop() if len(first) == 1 and len(ranked) == len(interface.inputs) else 1
     options: list[list[int | None]] = []
     for port in ranked:
@@ -203,6 +206,7 @@ def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[in
         options.append(batch_options or [None])
     if all(axes == [None] for axes in options):
         if any(not isinstance(port.shape[0], int) for port in ranked if port.shape):
+            # A symbolic first axis is a batch already.
             return
         raise UsageError(
             f"no input has an axis of length {batch} that could be the batch",

@@ -48,6 +48,7 @@ def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int
         symbols = symbols_by_name.setdefault(name, {})
         for axis, symbol in axes.items():
             _set_name(symbols, name, axis, symbol)
+    # A request may name no axis of an input.
     return {name: axes for name, axes in symbols_by_name.items() if axes}
 
 
@@ -77,12 +78,14 @@ def _from_torch(name: str, axes: object, ports: Mapping[str, Port]) -> dict[int,
     port = port_named(name, ports)
     if isinstance(axes, Mapping):
         axis_symbols: Iterable[tuple[Any, Any]] = (
+            # A `?` asks for a generated name.
             (axis, f"{name}_dim_{axis_of(axis, port)}" if _symbol(symbol_request) == "?" else symbol_request)
             for axis, symbol_request in axes.items()
             if _symbol(symbol_request) != ""
         )
     elif isinstance(axes, (list, tuple)):
         if not all(isinstance(axis_entry, int) for axis_entry in axes):
+            # A list with texts is the whole shape, with numbers for fixed axes.
             return _from_shape(name, axes, port)
         axis_symbols = ((axis, f"{name}_dim_{axis_of(axis, port)}") for axis in axes)
     else:
@@ -135,6 +138,7 @@ def _with_all_axes(text: str, tokens: list[str], port: Port) -> list[str | None]
         return [*tokens]
     if tokens.count("...") > 1:
         raise UsageError(f"{text!r} has ... twice", hint="once stands for all axes that are not written")
+    # Axes before ... count from the front, those behind it from the end.
     ellipsis_index = tokens.index("...")
     last = tokens[ellipsis_index + 1 :]
     if port.shape is None and last:
@@ -161,6 +165,7 @@ def _from_json(text: str) -> Mapping[str, Mapping[int, Any] | Sequence[Any]]:
     if not isinstance(request, dict):
         raise UsageError(f"{text!r} is not a dict", hint='write it like {"x": {"0": "N"}}')
     return {
+        # JSON has only texts as keys.
         name: {_number(axis): symbol for axis, symbol in axes.items()} if isinstance(axes, dict) else axes
         for name, axes in request.items()
     }

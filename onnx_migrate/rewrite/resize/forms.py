@@ -81,6 +81,7 @@ def write_sizes(rw: Rewriter, axes: Sequence[Axis]) -> None:
         value = _sizes(rw, sized_axes)
     else:
         value = _sizes_of_lengths(rw, axes, multiplied=multiplied)
+    # Scales and sizes together are not valid, so the scales are left out.
     rw.set_input(2, leave_out(rw, "no_scales"))
     rw.set_input(3, value)
 
@@ -88,6 +89,7 @@ def write_sizes(rw: Rewriter, axes: Sequence[Axis]) -> None:
 def _sizes_of_lengths(rw: Rewriter, axes: Sequence[Axis], *, multiplied: bool) -> str:
     """Write the computation of the sizes at run time before the node, and return their name."""
     axis_indices = [axis.place for axis in axes]
+    # The lengths are known only at run time.
     lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
     none_known = all(axis.size is None for axis in axes)
     if axis_indices != list(range(len(axes))) or (none_known and len(axes) < (rw.rank(rw.input(0)) or 0)):
@@ -97,6 +99,7 @@ def _sizes_of_lengths(rw: Rewriter, axes: Sequence[Axis], *, multiplied: bool) -
         return rw.before("Mul", [lengths, _factors(rw, axes)], hint="sizes") if multiplied else lengths
     pieces: list[str] = []
     start = 0
+    # Neighbouring axes of one kind need one Slice or one constant.
     for is_open, group in groupby(axes, lambda axis: axis.size is None):
         run = list(group)
         if is_open:
@@ -124,6 +127,7 @@ def sizes_at_run_time(rw: Rewriter, ones: int, wanted: str) -> None:
     lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
     bounds = [rw.constant(np.array([edge], np.int64), "bound") for edge in (0, ones)]
     leading_lengths = rw.before("Slice", [lengths, *bounds], hint="kept")
+    # The wanted sizes may have another integer type, and Concat needs one type.
     whole = rw.before("Cast", [wanted], hint="wanted", to=TensorProto.INT64)
     rw.set_input(2, leave_out(rw, "no_scales"))
     rw.set_input(3, rw.before("Concat", [leading_lengths, whole], hint="sizes", axis=0))
@@ -136,12 +140,14 @@ def scales_of_sizes(axes: Sequence[Axis]) -> Floats | str:
     """Return the scales that give the sizes of `axes`, in ONNX Runtime and as onnx infers; else what prevents them."""
     for axis in axes:
         axis_index, length, size, scale = axis.place, axis.length, axis.size, axis.scale
+        # An axis that stays has the scale 1.
         if axis.kept:
             continue
         if length is None or size is None or scale is None:
             return f"axis {axis_index} has no fixed length, but always becomes {size}"
         if run_length(length, scale) != size:
             return f"axis {axis_index} of length {length} by {scale:g} becomes {run_length(length, scale)}, not {size}"
+        # onnx computes lengths in float64, and ONNX Runtime in float32.
         if lengths_differ(length, scale):
             return f"for axis {axis_index}, onnx infers another length than {size} from {length} × {scale:g}"
     return np.array([axis.scale for axis in axes], np.float32)
@@ -185,11 +191,13 @@ def spread_axes(rw: Rewriter, known: Known) -> None:
         return
     source = rw.input(0)
     rank = rw.need_rank(source)
+    # The order of `axes` is the order of the scales, so it is read before the attribute goes.
     resized_axes = axes_of(rw, rank)
     rw.drop("axes")
     if rw.get("coordinate_transformation_mode", "half_pixel") != CROP:
         rw.set_input(1, "")  # nothing reads it, so it may be of any length
     if rw.input(1):
+        # A roi from 0 to 1 is the whole axis.
         ends = np.array([0, 1], helper.tensor_dtype_to_np_dtype(rw.need_dtype(rw.input(1))))
         order = [
             2 + half * len(resized_axes) + resized_axes.index(axis) if axis in resized_axes else half

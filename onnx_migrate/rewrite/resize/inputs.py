@@ -78,6 +78,7 @@ def check_sizes(rw: Rewriter, value: str) -> None:
 def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.NDArray[Any] | None:
     """Return scales or sizes as a vector, None if they are not constant; refuse a wrong type or length."""
     values = rw.constant_value(value)
+    # An unknown type cannot be refused.
     if rw.dtype(value) not in (dtype, None):
         actual_type, required = (
             TensorProto.DataType.Name(element_type) for element_type in (rw.need_dtype(value), dtype)
@@ -139,7 +140,9 @@ def check_count(rw: Rewriter, value: str, what: str, *, code: str) -> None:
 
 def _check_shape(rw: Rewriter, shape: tuple[int | None, ...] | None, what: str, code: str) -> None:
     axes = rw.attribute("axes")
+    # Without `axes`, all axes are resized.
     rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
+    # An open count cannot be checked.
     if shape is None or rank is None or None in shape:
         return
     count = math.prod(size for size in shape if size is not None)

@@ -179,10 +179,12 @@ def read_resize(
     if shape is None:
         return None
     resized_axes = axes_of(view, len(shape))
+    # The node is not valid, so nothing is known of it.
     if array is not None and array.size != len(resized_axes):
         return None
     sampling = read_sampling(view)
     requested: Sequence[Any] = [None] * len(resized_axes) if array is None else _numbers(array)
+    # A size that is a length of the input itself keeps the axis.
     traced: Sequence[Origin | None] = [None] * len(resized_axes)
     if by_sizes:
         requested = (elements(name) if array is None and elements is not None else None) or requested
@@ -224,6 +226,7 @@ def _sized(axis: Axis, size: int | None) -> Axis:
 
 def _under_policy(spec: ResizeSpec, bounds: Sequence[int | None], policy: str) -> ResizeSpec:
     """Give all axes one scale, the smallest or the largest, if sizes are bounds, as AdjustOutputSizeAsPolicy does."""
+    # Under this policy, each size is the length of its axis.
     if sizes_are_lengths(policy):
         return spec
     pairs = [(axis.length, bound) for axis, bound in zip(spec.named, bounds, strict=True)]
@@ -234,6 +237,7 @@ def _under_policy(spec: ResizeSpec, bounds: Sequence[int | None], policy: str) -
     scale = choose(known_scales) if pairs and len(known_scales) == len(pairs) else None
     axes = list(spec.axes)
     for axis in spec.named:
+        # One open length leaves the common scale open.
         if scale is None or axis.length is None:
             axes[axis.place] = replace(axis, size=None, scale=None, kept=False)
             continue
