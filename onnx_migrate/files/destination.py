@@ -126,6 +126,7 @@ def open_descriptor(path: str | os.PathLike[str]) -> int | None:
         current = os.path.abspath(path)
     except FileNotFoundError:  # a relative path, where somebody has deleted the working folder
         return None
+    # Links may form a loop, so the walk has a limit.
     for _ in range(40):  # as many links as Linux follows
         folder, name = os.path.split(current)
         folder = real_path(folder)
@@ -136,6 +137,7 @@ def open_descriptor(path: str | os.PathLike[str]) -> int | None:
             current = os.path.join(folder, os.readlink(os.path.join(folder, name)))
         except (OSError, ValueError):
             return None
+    # A path that is no link leads to no descriptor.
     return None
 
 

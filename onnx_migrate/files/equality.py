@@ -68,6 +68,7 @@ def _structure(model: Model) -> tuple[bytes, list[Payload]]:
 def file_digest(path: Path) -> str:
     """Return the BLAKE2b of a file's content, 16 bytes long, in hexadecimal."""
     digest = hashlib.blake2b(digest_size=16)
+    # A pipe or a device must not block the call.
     with open(open_regular(path), "rb") as file:
         # In blocks, because a model may be larger than the memory.
         while block := file.read(1 << 20):

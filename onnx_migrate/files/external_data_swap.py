@@ -165,6 +165,7 @@ class ExternalDataSwap:
 
     def _tidy(self, *, keep_mark: bool = False) -> None:
         """Remove the mark, and data at hidden names unless the new model refers to it."""
+        # The mark tells the next run that a swap was interrupted.
         if not keep_mark:
             self.mark.unlink(missing_ok=True)
         hidden_files = [path for path in self._hidden if exists(path)]

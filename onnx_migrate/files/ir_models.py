@@ -41,6 +41,7 @@ def structure_of_ir_model(model: Any, weights: Weights) -> onnx.ModelProto:
     """
     ir = import_module("onnx_ir")
     try:
+        # The user's model must stay unchanged.
         copy = model.clone()  # new graphs, nodes and values; the same tensors
         set_aside = [_set_aside(ir, holder, slot, weights) for holder, slot in list(_places(ir, copy))]
         proto: onnx.ModelProto = ir.serde.serialize_model(copy)

@@ -44,6 +44,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     `cannot-read`, `empty`, `truncated`, `not-onnx` and `not-utf8`. For external data the codes are `outside-folder`,
     `missing-data` and `bad-external-data`.
     """
+    # The report gives the time of loading.
     start = time.perf_counter()
     content, name = content_of(source)
     weights, downloaded = Weights(), None

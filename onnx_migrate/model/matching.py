@@ -108,12 +108,15 @@ def match_changed(
     free = dict.fromkeys(range(len(before)))
     by_key: dict[Hashable, list[int]] = defaultdict(list)
     for index, node in enumerate(before):
+        # A node may fit by several keys, of which the strongest is tried first.
         for key in _keys(node, {}, constants[0], old=True):
             by_key[key].append(index)
     missing = Counter(map(_kind, before))
+    # An operator that is missing after was replaced, so its node may match another operator.
     missing.subtract(map(_kind, after))
     by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
     for index, node in enumerate(after):
+        # Of several equal candidates, the one of the same name is the likeliest.
         named, kind = by_output.get(_first(node), -1), _kind(node)
         for rank, key in enumerate(_keys(node, matching.renamed, constants[1], old=False)):
             candidates = by_key.get(key, [])
@@ -123,6 +126,7 @@ def match_changed(
             same = [
                 at
                 for at in candidates[:_TRIED]
+                # Few candidates are tried, so that the cost stays linear.
                 if at in free
                 and (rank != 2 or missing[_kind(before[at])] > 0)
                 and (rank < 4 or missing[kind] >= 0)
@@ -149,6 +153,7 @@ def _keys(
         "" if not name else _CONSTANT if name in constants else name if old else renamed.get(name, f"{name}?")
         for name in node.input
     )
+    # The strongest key has the names of constants as well.
     whole = tuple(name if old else renamed.get(name, name) for name in node.input)
     attributes = b"".join(sorted(map(attribute_key, node.attribute)))
     kind = _kind(node)
@@ -160,6 +165,7 @@ def _keys(
         yield from ((), ())
     yield "name", kind, len(node.input), _first(node)
     yield from (
+        # The weakest key lets a node match by one of the values that it reads.
         ("one value", kind, len(node.input), input_index, name)
         for input_index, name in enumerate(read)
         if name not in ("", _CONSTANT)

@@ -45,6 +45,7 @@ def _names(proto: onnx.ModelProto) -> set[str]:
     all_names: set[str] = set()
     for located in bodies(proto):
         body = located.body
+        # A function lists its inputs by name alone.
         if isinstance(body, onnx.GraphProto):
             all_names.update(value.name for value in (*body.input, *body.output))
             all_names |= initializer_names(body)

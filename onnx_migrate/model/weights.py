@@ -94,6 +94,7 @@ class Weights:
         """
         data_files: dict[Path, None] = {}
         for tensor in tensors:
+            # A tensor without its file is an error only when something reads it.
             if tensor.data_location != TensorProto.EXTERNAL or (allow_missing and self.is_absent(tensor)):
                 continue
             payload = self.payload(tensor)

@@ -51,6 +51,7 @@ def _mending(node: onnx.NodeProto, reason: str) -> Mending:
 
 def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
     known_attributes = UNCHECKED[node.op_type]
+    # A list of its own, because the loop removes attributes from the node.
     for attribute in [
         attribute_entry for attribute_entry in node.attribute if attribute_entry.name not in known_attributes
     ]:
@@ -63,6 +64,7 @@ def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
 
 def _repeated(node: onnx.NodeProto) -> Iterator[Mending]:
     last = {attribute.name: index for index, attribute in enumerate(node.attribute)}
+    # Attributes of one name and of different types are an error that is not repaired.
     if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(last):
         last_attributes = [node.attribute[index] for index in sorted(last.values())]
         yield _mending(node, "has an attribute twice: the last holds")

@@ -32,6 +32,7 @@ def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
     if place != "sub-graph":
         read = set(chain.from_iterable(inputs_of_each(body.node))) - {""}
         for node in [node for node in constants if _is_broken(node) and read.isdisjoint(node.output)]:
+            # An output of a function needs its node, even if the node is broken.
             if isinstance(body, onnx.FunctionProto) and not set(body.output).isdisjoint(node.output):
                 continue
             constants.remove(node)
@@ -55,7 +56,9 @@ def _is_broken(node: NodeProto) -> bool:
 
 def _mend(node: NodeProto, place: Place, array: Array) -> str:
     """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, or "" for none."""
+    # The comparison at the end tells whether anything changed.
     before = node.SerializeToString()
+    # A reference gets its value from the call.
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""
     defect = ""

@@ -47,6 +47,7 @@ def mend_declarations(graph: onnx.GraphProto, *, main: bool) -> Iterator[Mending
 
 def _inputs(graph: onnx.GraphProto) -> Iterator[Mending]:
     """Declare the type of an initializer that is listed without one, and list each once."""
+    # An initializer has a type even if its input declares none.
     types = {
         name: onnx.helper.make_tensor_type_proto(dtype, dims)
         for name, dtype, dims in initializer_types(graph)

@@ -98,6 +98,7 @@ def _keep_own_graphs(proto: onnx.ModelProto, function: onnx.FunctionProto, names
     """Let calls that give one of these attributes call a copy of the function, in which it has no default."""
     key = function_key(function)
     calls = [node for node in all_nodes(proto) if called(node) == key]
+    # Only these calls need the copy without the default.
     giving = [node for node in calls if not names.isdisjoint(attribute.name for attribute in node.attribute)]
     if not giving:
         return

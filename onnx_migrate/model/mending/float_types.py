@@ -127,8 +127,10 @@ class _Mender:
         cast_names: dict[tuple[str, str], str],
     ) -> Sequence[str | None]:
         """Cast the inputs of a node as its operator wants them, and return the types of its outputs."""
+        # An input without a known type limits nothing.
         kinds = [types.get(name) if name else None for name in node.input]
         outputs: Sequence[str | None] = [None] * len(node.output)
+        # The outputs of these nodes follow from their sub-graphs.
         if any(subgraphs(node)):
             outputs = self._inside(node, types, kinds)
         else:
@@ -147,6 +149,7 @@ class _Mender:
         graph: onnx.GraphProto,
         cast_names: dict[tuple[str, str], str],
     ) -> str:
+        # One Cast of a value serves all nodes that need it.
         if (name, kind) not in cast_names:
             cast_name = cast_names[name, kind] = self._names.fresh(f"{name}_{kind[7:-1]}")
             # A constant is stored once more in the other type, so no Cast runs.
@@ -184,9 +187,11 @@ class _Mender:
                 if operator_constraints
                 else []
             )
+            # One type variable has one type for all its inputs.
             common = frozenset(_KINDS).intersection(*(formal.allowed for formal in allowed if formal))
             constant_by_kind = {
                 kinds[index]: node.input[index] in constants
+                # Constants come last, because a computed value should keep its type.
                 for index in sorted(indices, key=lambda at: node.input[at] in constants)
             }
             kind = _chosen(constant_by_kind, common)
@@ -208,6 +213,7 @@ class _Mender:
             formal = (
                 operator_constraints.formal(index, output=True) if operator_constraints is not None else None
             )
+            # An operator that gives one type alone needs no input to tell it.
             only = next(iter(formal.allowed)) if formal is not None and len(formal.allowed) == 1 else None
             outputs.append(bound.get(formal.variable, only) if formal is not None and formal.alike else None)
         stated = stated_type(node, tuple(kinds)) if is_onnx(node.domain) else None
@@ -242,6 +248,7 @@ class _Mender:
                 wanted = [*carried, *[None] * (count - len(carried))]
                 outputs = self._body(graph, types, kinds, wanted)
             else:
+                # The second branch of an If must fit the first one.
                 wanted = outputs if len(outputs) == count else [None] * count
                 outputs = self._body(graph, types, (), wanted)
         return outputs if len(outputs) == len(node.output) else [None] * len(node.output)
@@ -261,6 +268,7 @@ class _Mender:
 
     def _cast_output(self, graph: onnx.GraphProto, value: onnx.ValueInfoProto, kind: str) -> None:
         own, cast_name = value.name, self._names.fresh(f"{value.name}_{kind[7:-1]}")
+        # The label is that of the output, because no node asks for this Cast.
         self._count(own)
         # The graph's output keeps its name; the value inside gets the new one.
         if any(own in node.output for node in graph.node):

@@ -73,6 +73,7 @@ def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[
 
 def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
     alone = uncalled_alone(proto)
+    # A called function is part of the model, so its faults are errors.
     if not alone.functions:
         return
     faults = [*structure_faults(alone, length, array), *node_faults(alone)]

@@ -99,16 +99,19 @@ class _Body:
                     node.input[index] = self._renamed[name]
             for attribute, index, graph in subgraphs(node):
                 path = subgraph_path(self._path, node, attribute, index)
+                # A sub-graph must not define the names of the bodies around it.
                 inner = _Body(path, (*self._outer, self._own), self._names)
                 yield from inner.mend(graph, self._renamed)
             yield from self._outputs(node, new_names)
         if isinstance(body, onnx.GraphProto) and self._outer:
             for value in body.value_info:
+                # The declarations follow the values.
                 value.name = new_names.get(value.name, value.name)
             yield from self._results(body)
 
     def _outputs(self, node: onnx.NodeProto, made: dict[str, str]) -> Iterator[Mending]:
         """Name the outputs that a node always has, and those with the name of a value around the body anew."""
+        # Most nodes name all their outputs.
         required = required_outputs(node.domain, node.op_type) if "" in node.output else ()
         for index, name in enumerate(node.output):
             if not name and index in required:

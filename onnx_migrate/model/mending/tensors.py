@@ -115,6 +115,7 @@ def _replace(graph: onnx.GraphProto, kept: list[TensorProto]) -> None:
 
 def mend_sparse(sparse: onnx.SparseTensorProto, array: Array) -> bool:
     """Keep the last value of each index of a sparse tensor, in place; return whether an index had more than one."""
+    # A tensor whose data is not valid cannot be compared.
     if tensor_fault(sparse.values) or tensor_fault(sparse.indices):
         return False
     flat_indices = flat_places(sparse, array)

@@ -61,6 +61,7 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
     attributes = node.attribute[:]
     if len(attributes) > 1:
         names = [attribute.name for attribute in attributes]
+        # Comparing the lengths first is cheap, and names rarely repeat.
         if len(set(names)) < len(names):
             name = next(name for index, name in enumerate(names) if name in names[:index])
             return Problem(code="duplicate-attribute", reason=f"has two attributes {name!r}")
@@ -73,6 +74,7 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
         if problem:
             return Problem(problem.code, problem.reason.format(name=repr(attribute.name)))
     operator = node.op_type
+    # The rules below are those of ai.onnx.
     if not (operator in _FITS or operator in READ_BY_RUNTIME) or not is_onnx(node.domain):
         return None
     complaint = _FITS[operator](node) if operator in _FITS else ""

@@ -87,6 +87,7 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
     for located in bodies(proto):
         for node in located.body.node:
             function = functions.get(called(node))
+            # Only calls of local functions have such limits.
             if function is None:
                 continue
             for kind, actual, formal in (
@@ -97,6 +98,7 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
                     reason = f"it has {count_of(len(actual), kind)}, and its function has {len(formal)}"
                     yield Fault("invalid-node", reason, where_of(located.path, node), "correct the call")
             for attribute in node.attribute:
+                # An attribute that the function does not use may have any type.
                 wanted = types[called(node)].get(attribute.name, attribute.type)
                 if attribute.type and attribute.type != wanted:
                     label = onnx.AttributeProto.AttributeType.Name
@@ -152,10 +154,12 @@ def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
         if not located.key:  # the bodies inside it follow
             yield from _impossible(owner, located.path)
             imported_domains = {"" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import}
+        # These IR versions have no imports.
         if owner is proto and proto.ir_version < _FIRST_WITH_IMPORTS:
             continue
         used = {domain for domain, _ in located.operators}
         missing = {domain for domain in used if ("" if is_onnx(domain) else domain) not in imported_domains}
+        # Only a body with such a domain needs the search for its node.
         for node in located.body.node if missing else ():
             if node.domain in missing:
                 missing.discard(node.domain)

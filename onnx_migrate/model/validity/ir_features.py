@@ -129,6 +129,7 @@ class _Finder:
         if isinstance(body, onnx.GraphProto):
             self._graph(body, path)
         types = any(_may_hold_types(*operator) for operator in located.operators)
+        # One pass over rare fields is faster than checking each node.
         if not types and not any(chain.from_iterable(map(_rare, body.node))):
             # Most nodes have no such field, so their loop is skipped.
             return
@@ -139,6 +140,7 @@ class _Finder:
                 self._add(IrFeature.DEVICES, _where(path, node))
             if node.overload:
                 self._add(IrFeature.OVERLOADS, _where(path, node))
+            # Few operators have attributes with types.
             if types and node.attribute and _may_hold_types(node.domain, node.op_type):
                 where = _where(path, node)
                 is_standard = is_onnx(node.domain)

@@ -87,6 +87,7 @@ def constant_faults(graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
     """Yield a fault for each value of a Constant that the graph declares as another type."""
     constants = [node for node in graph.node if node.op_type == "Constant" and node.output]
     producers = {node.output[0]: node for node in constants}
+    # Both may declare the value of a Constant.
     for values in (graph.value_info, graph.output):
         for index, name in enumerate(map(_name, values)):
             if name in producers:
@@ -147,6 +148,7 @@ class _Typing:
                     Fault(code="type-mismatch", reason=f"it {complaint}", where=where_of(path, node))
                 )
             for name, type_ in zip(names, derived, strict=True):
+                # An omitted output has no type.
                 if type_ and name:
                     types[name] = type_
         return [types.get(name) for name in output_names(body)]

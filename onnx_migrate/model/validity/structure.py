@@ -108,6 +108,7 @@ class _Check:
         holders = any(may_hold_graphs(*operator) for operator in defined_values.operators)
         if not self._contents and not holders and not before:
             return
+        # Inputs and initializers are defined before the first node.
         defined = {*defined_values.inputs, *defined_values.initializers}
         for node in body.node:
             if before:
@@ -128,6 +129,7 @@ class _Check:
             ):
                 inner = subgraph_path(path, node, attribute, graph_index)
                 yield from self.body(graph, inner, (*outer, defined_values.names), (*before, defined))
+            # Only sub-graphs need to know the values before their node.
             if holders:
                 defined.update(node.output)
 

@@ -104,6 +104,7 @@ def sparse_fault(
     `length` is the number of bytes of the values if they are EXTERNAL; `array` reads the indices. The order of the
     indices does not matter, as ONNX Runtime supports any (see `unordered`).
     """
+    # The dims come first, because the checks below multiply them.
     problem = dims_fault(sparse.dims)
     if problem:
         return problem
@@ -125,6 +126,7 @@ def sparse_fault(
             code="bad-sparse",
             reason=f"its indices have the shape {indices} for {count_of(values[0], 'value')} of a tensor {list(sparse.dims)}",
         )
+    # The indices are read last, because this may read a file.
     return _places_fault(sparse, array)
 
 
@@ -139,6 +141,7 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
     indices = array(sparse.indices)
     if indices is None or not indices.size:
         return None
+    # Indices of one axis count the elements of the flat tensor.
     limits = np.array(sparse.dims if indices.ndim == 2 else [math.prod(sparse.dims)], np.int64)
     rows = indices.reshape(len(indices), -1)
     outside = ((rows < 0) | (rows >= limits)).any(axis=1)
@@ -166,6 +169,7 @@ def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None
     if indices.ndim == 1:
         return indices
     steps = [math.prod(sparse.dims[axis + 1 :]) for axis in range(len(sparse.dims))]
+    # Row-major order, as ONNX stores dense tensors.
     flat_indices: IntArray = indices @ np.array(steps, np.int64)
     return flat_indices
 

@@ -64,6 +64,7 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
             name,
             f"attribute {name!r} in a local function stands for one of its attributes, and has no type",
         )
+    # From IR version 4 on, initializers need not be inputs.
     if proto.ir_version < IrFeature.UNLISTED.since:
         unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
         if unlisted:
