@@ -134,6 +134,7 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
 
 
 def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
+    # graphsurgeon does not keep documentation, so it is read before.
     documented = {node.output[0]: _documentation(node) for node in nested_nodes(graph.node) if node.output}
     input_names = [value.name for value in graph.input]
     initializers = initializer_names(graph)
@@ -163,6 +164,7 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
         getattr(graph, name).extend(getattr(new, name))
     for node in nested_nodes(graph.node):
         old = documented.get(node.output[0]) if node.output else None
+        # A node that became another operator has no documentation yet.
         if old is not None and old.op_type == node.op_type:
             node.doc_string = old.doc_string
             if hasattr(node, "metadata_props") and not node.metadata_props:

@@ -180,8 +180,10 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     """Return a pass for a pass, a user's function, "module:function", or the name of an installed entry point."""
     if isinstance(given, Pass):
         return given
+    # A class is a pass with its default options.
     if isinstance(given, type) and issubclass(given, Pass):
         return given()
+    # Its annotation is checked now, so that the error comes before any work.
     if callable(given):
         takes_graph(given)
         return UserPass(given, getattr(given, "__name__", type(given).__name__))
@@ -189,6 +191,7 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     try:
         if given in installed:
             return _installed(installed[given])
+        # The spelling is that of entry points.
         module, _, attribute = given.partition(":")
         if attribute:
             return as_pass(getattr(importlib.import_module(module), attribute))

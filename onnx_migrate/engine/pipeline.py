@@ -40,6 +40,7 @@ class Pipeline:
                     code="duplicate-pass",
                     hint="leave one out, or give one another name",
                 )
+            # A pass must not need a property that only a later pass ensures.
             for later in self.passes[index + 1 :]:
                 missing = [
                     missing_property
@@ -67,6 +68,7 @@ class Pipeline:
     def without(self, *names: str) -> Pipeline:
         """Return this pipeline without the passes so named. Raises UsageError for a name it does not have."""
         for name in names:
+            # A misspelt name must be an error, because the pass would run silently.
             self._index(name)
         return Pipeline(
             tuple(pipeline_pass for pipeline_pass in self.passes if pipeline_pass.name not in names)

@@ -143,6 +143,7 @@ class PipelineRun:
         return result
 
     def _result(self) -> PipelineResult:
+        # A broken model is repaired before the first pass sees it.
         usable = accepted(self._original, self._log, strict=self._strict)
         if usable is not self._original:
             self._model, self._start, self._original = usable.copy(), usable, usable
@@ -227,10 +228,12 @@ class PipelineRun:
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
         result, obligation = applied.model, applied.obligation
+        # The report names passes that are not this package's own.
         if package := package_of(item):
             text = f"ran {item.name} of the installed package {package}"
             self._log.note(item.name, "user-pass", text, subject=item.name)
         self._check_ensured(item, result)
+        # A pass may change dims, but no names, types or order.
         changed = before.difference(Interface.of(result.proto))
         if changed and not (obligation is not None and obligation.changes_interface):
             raise PassError(
@@ -270,6 +273,7 @@ class PipelineRun:
             for ensured in sorted(item.ensures, key=list(ModelProperty).index):
                 if complaint := violation(ensured, result.proto):
                     valid = ensured is ModelProperty.VALID_NODES
+                    # The user learns which pass broke the model, before later passes fail because of it.
                     raise PassError(
                         f"pass {item.name!r} left a node that is not valid: {complaint}"
                         if valid

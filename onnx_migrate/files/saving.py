@@ -107,6 +107,7 @@ def contents_beside(model: Model, path: str, *, external: bool = False) -> list[
     if is_url(path):
         raise SaveError(f"{path}: two models cannot be written to a URL", hint="name a file, and upload both")
     data_path = f"{path}.data"
+    # Locations are relative to the model's folder.
     pieces, data, used = _layout(model, os.path.basename(data_path), external, keeps=lambda location: False)
     needed = sorted({*map(os.fspath, used), *model.origin})
 

@@ -39,6 +39,7 @@ def parsed(text: str) -> Equation:
     compact = text.replace(" ", "")
     operand_terms, arrow, right = compact.partition("->")
     operands = tuple([_labels(term, repeated=True) for term in operand_terms.split(",")])
+    # Without an arrow, the result has the labels that occur once.
     if not arrow:
         return Equation(operands, _implicit(operands))
     if "," in right:

@@ -105,6 +105,7 @@ def newest_opset_of_ir(ir_version: int, domain: str = "ai.onnx") -> int:
     released_opsets = (
         opset
         for (name, opset), ir in _ir_of_opset().items()
+        # onnx's table names the domain ai.onnx in full.
         if name == (domain or "ai.onnx") and ir <= ir_version
     )
     return max(released_opsets, default=1)

@@ -46,6 +46,7 @@ def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -
     enters each into one map). A model of IR version 1 or 2 has no imports; its opset is 1 (onnx/docs/Versioning.md).
     """
     entries = list(imports)
+    # Both spellings name the same domain.
     versions = [int(entry.version) for entry in entries if is_onnx(entry.domain)]
     if versions:
         return versions[-1]

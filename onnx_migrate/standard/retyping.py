@@ -168,9 +168,11 @@ def retyping(
     text = type_text(target)
     changing: set[str] = set()
     staying: set[str] = set()
+    # A type variable keeps its type if one of its values may not change.
     for formal, changes in _formals(operator_constraints, inputs, output=False):
         if changes and formal is not None:
             (changing if text in formal.allowed else staying).add(formal.variable)
+    # These operators name their output type in an attribute.
     stated = not domain and operator in TYPE_BY_ATTRIBUTE
     # Operators of _ALL_ALIKE compute all outputs in one type, whatever their type variables say.
     found_outputs = []
@@ -226,6 +228,7 @@ def derived_types(
         formal = operator_constraints.formal(index, output=False)
         if kind and formal is not None and formal.alike:
             bound.setdefault(formal.variable, kind)
+    # The type of an output follows from its type variable, or is the only one that is allowed.
     formals = [operator_constraints.formal(index, output=True) for index in range(outputs)]
     return tuple(
         bound.get(formal.variable) or _only(formal.allowed) if formal is not None and formal.alike else 0

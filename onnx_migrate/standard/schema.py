@@ -267,6 +267,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if form.deprecated:
         return f"{form.name} was removed from the standard in version {form.since_version}"
     inputs = node.input[:]
+    # Trailing empty names stand for omitted inputs.
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
@@ -284,6 +285,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if not form.min_outputs <= outputs <= form.max_outputs:
         own = _span(form.min_outputs, form.max_outputs)
         return f"has {count_of(outputs, 'output')}, but {form.name}-{form.since_version} has {own}"
+    # A custom operator without a schema may have any attributes.
     if form.unchecked:
         return None
     form_attributes, required = form.attributes, form.required_attributes
@@ -304,6 +306,7 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if present < len(required):
         missing = sorted(required - {attribute.name for attribute in node.attribute})
         return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
+    # The schema cannot express that exactly one of several attributes is given.
     if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
         return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
@@ -315,6 +318,7 @@ def required_outputs(domain: str, operator: str) -> frozenset[int]:
     single = defs.OpSchema.FormalParameterOption.Single
     always_present: frozenset[int] | None = None
     for schema in _schemas("" if is_onnx(domain) else domain, operator):
+        # An output that is optional in one version may be missing in a model.
         own = frozenset(index for index, output in enumerate(schema.outputs) if output.option == single)
         always_present = own if always_present is None else always_present & own
     return always_present or frozenset()

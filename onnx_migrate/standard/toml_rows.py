@@ -119,6 +119,7 @@ def _value(kind: type, item: Field[Any], given: Any, name: str, place: str) -> A
     if get_origin(hint) in (Union, UnionType):  # with None, which TOML does not have
         hint = get_args(hint)[0]
     origin, inner = get_origin(hint), get_args(hint)
+    # An array of tables has a row for each table.
     if origin is tuple and is_dataclass(inner[0]):
         rows: Any = inner[0]
         if not isinstance(given, list):

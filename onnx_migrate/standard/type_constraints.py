@@ -56,6 +56,7 @@ def constraints(domain: str, operator: str, since_version: int) -> Constraints |
         schema = defs.get_schema(operator, since_version, name)
     except defs.SchemaError:
         return None
+    # onnx returns the nearest older version, which is another one.
     if schema.since_version != since_version:
         return None
     allowed = {
@@ -94,6 +95,7 @@ def judge(
     bound: dict[str, tuple[str, str]] = {}
     label = f"{operator}-{since_version}"
     complaint = _conflict(operator_constraints, inputs, bound, label, output=False)
+    # A declared type counts more than a derived one.
     derived = tuple(
         known_type or _derived(operator_constraints, index, bound) for index, known_type in enumerate(outputs)
     )
@@ -116,6 +118,7 @@ def _conflict(
             continue
         if type_ not in formal.allowed:
             return f"has {type_} as {direction} {index} ({formal.name}), which {label} does not take there"
+        # Some parameters accept values of different types.
         if not formal.alike:
             continue
         value_label = f"{direction} {index} ({formal.name})"

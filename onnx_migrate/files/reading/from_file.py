@@ -68,6 +68,7 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             # A location is a protobuf string, so it must be UTF-8; other file names are only kept in memory.
             is_utf8 = path.name == path.name.encode("utf-8", "replace").decode()
 
+            # The parser calls this for each large payload instead of copying the bytes.
             def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
                 payload = FilePayload(path, offset, length, field, extra_fields, stamped)
                 if not is_utf8:

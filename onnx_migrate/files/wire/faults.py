@@ -65,6 +65,7 @@ def _strict() -> Any:
 
 def _not_text(message: Message) -> Iterator[tuple[str, bytes]]:
     for field, value in message.ListFields():
+        # Documentation may have any bytes, because no program looks names up there.
         if field.name in _PROSE:
             continue
         values: Any = [value] if isinstance(value, (str, bytes, Message)) else value

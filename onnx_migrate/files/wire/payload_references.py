@@ -59,6 +59,7 @@ def rebuild(
     if depth > MAX_DEPTH:
         raise Malformed(f"messages nested more than {MAX_DEPTH} deep", start)
     declared = message_type.tensor_fields
+    # Fields that cannot hold a tensor are copied unread.
     nested = [f for f in parse_fields(data, start, end) if f.wire_type == BYTES and f.number in declared]
     singular = [f.number for f in nested if not declared[f.number].repeated]
     pieces: list[Piece] = []

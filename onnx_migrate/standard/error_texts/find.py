@@ -52,6 +52,7 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
         hits = _hits(joined(text[:_LONGEST_CUT]), entries) or hits
     hits = _particular(hits) or hits
     grouped: dict[str, list[_Hit]] = {}
+    # One message may match a short pattern inside a longer one.
     for hit in _outermost(hits):
         grouped.setdefault(hit[2].name, []).append(hit)
     recognised = [
@@ -102,6 +103,7 @@ def _distinct(captures: Iterable[dict[str, str]]) -> list[dict[str, str]]:
     """Return the captures that say something, each once, those with most values first; of none, an empty one."""
     seen: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     for captured in captures:
+        # Punctuation belongs to the sentence around the value.
         filled_values = {name: value.rstrip(".,:;") for name, value in captured.items() if value}
         seen.setdefault(frozenset(filled_values.items()), filled_values)
     distinct_keys = sorted(seen, key=len, reverse=True)[:_MOST]

@@ -123,7 +123,9 @@ class Pattern:
         """
         before, after = self._regexes
         seen_captures: set[tuple[str, ...]] = set()
+        # A search for a fixed text is much faster than an expression.
         anchor_start, end = lowered.find(self.anchor), 0
+        # A log of many megabytes may repeat the anchor.
         for _ in range(_MOST_PLACES):
             if anchor_start < 0 or len(seen_captures) >= _MOST_FOUND:
                 return

@@ -86,6 +86,7 @@ def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> Operato
     else:
         knowledge_by_operator = {key: target.knowledge(*key) for key in nodes}
         counts = {key: nodes[key] for key, own in knowledge_by_operator.items() if own is Knowledge.UNKNOWN}
+        # A form may fail although the runtime has the operator.
         counts = counts or _in_boxes(target.failing, nodes, forms)
         state = Knowledge.READ if Knowledge.READ in knowledge_by_operator.values() else Knowledge.MEASURED
     unknown = tuple(UnknownOperator(_named(*key), count) for key, count in sorted(counts.items()))

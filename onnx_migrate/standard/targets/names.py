@@ -38,6 +38,7 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
     """
     operators_by_domain = _known(tuple(others))
     for at, own in enumerate(table.operators, 1):
+        # Only these rows name inputs.
         for name in own.names if own.constant_inputs else ():
             _check_inputs(f"{table.file}: [[operator]] {at}", own.domain, name, own.constant_inputs)
     rows: list[tuple[str, OperatorSupport | FaultRow | KernelRow]] = [
@@ -114,6 +115,7 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
 def _of_attributes(domain: str, operator: str, attributes: Mapping[str, Values]) -> Iterator[tuple[str, str]]:
     """Yield the problems of the attributes that a row names for an operator, with a hint; an unknown operator may have any."""
     forms = [signature(domain, operator, version) for version in versions(domain, operator)]
+    # Nothing is known about the attributes of such operators.
     if not forms or any(form.unchecked for form in forms):
         return
     attribute_names = {name for form in forms for name in form.attributes}
@@ -134,6 +136,7 @@ def _of_values(
     kind_name, types = _KINDS.get(forms[-1].attributes.get(attribute, 0), ("", (object,)))
     allowed = {
         value
+        # A value that any opset allows is no mistake.
         for opset in range(1, newest_opset() + 1)
         for value in allowed_values(domain, operator, attribute, opset) or ()
     }

@@ -99,6 +99,7 @@ def known_names() -> tuple[str, ...]:
     """Return the names of the runtimes, sorted."""
     names = [entry.name for entry in _folder().iterdir()]
     return tuple(
+        # The files with measurements have the same suffix.
         sorted(name[:-5] for name in names if name.endswith(".toml") and not name.endswith(_MEASURED))
     )
 

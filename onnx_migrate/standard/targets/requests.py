@@ -36,6 +36,7 @@ def resolve(texts: str | Iterable[str] | Targets) -> Targets:
     targets: dict[tuple[str, str, str], Target] = {}
     for text in requests:
         target = _target(text)
+        # Two requests for one release count once.
         targets.setdefault((target.name, target.table.file, target.release), target)
     return Targets(tuple(targets.values()))
 
@@ -64,6 +65,7 @@ def _path(text: str) -> tuple[str, str]:
 def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Target:
     """Return the target for a release of a runtime; "" is the installed one, unless that must not be guessed."""
     rows, release = table.releases, release.removeprefix(table.prefix)
+    # A table without releases holds for all of them.
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
     if not release:
@@ -96,6 +98,7 @@ def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Targ
             code="no-such-release",
             hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
         )
+    # The user gets a warning if the release is newer than the table.
     later = is_later(release, table.newest or rows[-1].since)
     return Target(table, rows[index], release, release, request, later)
 
@@ -114,6 +117,7 @@ def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
     for name, own in bundle.releases.items():
         if plain(name) == plain(release):
             return own, False
+    # Only numbers have an order.
     numbers = sorted((name for name in product_releases if is_number(name)), key=key)
     index = bisect_right([key(name) for name in numbers], key(release)) if is_number(release) else 0
     if not index:

@@ -440,6 +440,7 @@ class Table:
     def __post_init__(self) -> None:
         if not self.releases:
             raise WrongRow("there is no [[release]]", "give at least one; without `from` it holds for all")
+        # A release is looked up by bisection, so the rows need an order.
         for at, (earlier, other) in enumerate(pairwise(self.releases), 2):
             if not earlier.since or not other.since or key(earlier.since) >= key(other.since):
                 raise WrongRow(

@@ -193,6 +193,7 @@ class Target:
     def _operators(self) -> dict[tuple[str, str], tuple[OperatorSupport, ...]]:
         rows_by_operator: dict[tuple[str, str], tuple[OperatorSupport, ...]] = {}
         for row in self.table.operators:
+            # A row may hold for some releases only.
             if self._holds(row.since, row.until):
                 for name in row.names:
                     rows_by_operator[row.domain, name] = (*rows_by_operator.get((row.domain, name), ()), row)

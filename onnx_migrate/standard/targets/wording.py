@@ -34,6 +34,7 @@ class Meant:
 def understand(text: str) -> Meant:
     """Return the meaning of a request. Raises UsageError for an unknown runtime, and for a sentence that names several."""
     own = text.strip()
+    # The release follows the name as in a pip requirement.
     name, equals_sign, release = (part.strip() for part in own.partition("=="))
     if equals_sign and not release:
         raise UsageError(
@@ -41,6 +42,7 @@ def understand(text: str) -> Meant:
         )
     if equals_sign:
         return _of(name, release) or _raise(text, name)
+    # The whole text is tried before its parts.
     return _of(own) or _glued(own) or _in_sentence(text) or _raise(text, own)
 
 
@@ -89,7 +91,9 @@ def _raise(text: str, name: str) -> Meant:
     names = spellings()
     words = [plain(name), *(plain(word) for word in re.findall(r"[a-z]{3,}", name, re.I))]
     close = [
-        names[close_name] for word in words for close_name in get_close_matches(word, list(names), 3, 0.75)
+        names[close_name]
+        for word in words
+        for close_name in get_close_matches(word, list(names), 3, 0.75)
     ]
     meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
     raise UsageError(
