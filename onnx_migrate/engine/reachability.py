@@ -87,11 +87,13 @@ def find_reachable_domains(
     }
     reachable = []
     for domain in sorted(domains):
+        # Each function imports domains at a version of its own.
         own = max(imported(owner.opset_import, domain) or 0 for owner in owners(model.proto))
         refused: dict[str, tuple[MigrateError, set[int]]] = {}
         opsets = range(1, newest_opset(domain) + 1) if not domain.startswith("ai.onnx.") else ()
         for opset in opsets:
             try:
+                # A trial tells more than the registry, because a step may refuse a node of this model.
                 migrations = pipeline_to({domain: opset})
                 Pipeline(tuple(entry for entry in migrations if entry.name in _DOMAIN_PASSES)).run(
                     model, ChangeLog()
@@ -116,6 +118,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
     """
     invalid: MigrateError | None = None
     try:
+        # An invalid model reaches no opset, and the report gives the reason.
         model = accepted(model)
     except MigrateError as failure:
         invalid = failure
@@ -143,13 +146,16 @@ def find_reachable_opsets(model: Model) -> Reachability:
 
     try:
         lift = _lift(model, newest, None)
+        # A node that refuses a step blocks that step's opset and all later ones.
         for key, error in lift.refusals.items():
             start = (error.where.to_version if error.where else None) or own
+            # A refusal of such a node holds for this target only.
             block(error, [newest] if key in lift.target_dependent else range(start, newest + 1))
         for target in targets[:-1] if lift.target_dependent else ():
             for error in _lift(model, target, lift.target_dependent).refusals.values():
                 block(error, [target])
         for refusal in _lower(model) if older else ():
+            # A node that refuses a step down blocks all opsets below it.
             block(refusal.error, range(OLDEST, refusal.nearest))
     except MigrateError as error:
         return Reachability((), (Refusal(error, (*older, *targets)),))

@@ -85,6 +85,7 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
         if log is not None:
             for mending in mended:
                 log.note("load", "mended", mending.reason, subject=mending.subject, severity="warning")
+    # Functions that call each other may expand to more nodes than memory holds.
     check_growth(model.proto)
     if any(True for function in model.proto.functions for _ in default_graphs(function)):
         from onnx_migrate.model.mending.default_graphs import bind_default_graphs  # few functions have any
@@ -123,6 +124,7 @@ def _with_one_float_type(model: Model, log: ChangeLog | None) -> Model:
 
     mended = model.copy()
     mendings = mend_float_types(mended.proto)
+    # A repair that leaves a fault is no repair.
     if not mendings or next(type_faults(mended.proto), None) is not None:
         return model  # a later check refuses it, and names the node
     for mending in mendings:
@@ -181,6 +183,7 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
     newer = [feature_use for feature_use in features(proto) if feature_use.since > proto.ir_version]
     limit = log.fact(IrLimit, "", "")
     if limit is not None:
+        # A pass that set the IR version allowed opsets up to its limit.
         allowed = {f"opset {number} of ai.onnx" for number in range(limit.opset + 1)}
         newer = [
             feature_use

@@ -115,6 +115,7 @@ def captured_output() -> Iterator[Callable[[], str]]:
         sys.stderr.flush()
     saved_stderr = os.dup(2)
     with tempfile.TemporaryFile() as file:
+        # Native code writes to the descriptor, and not to Python's stream.
         os.dup2(file.fileno(), 2)
 
         def text() -> str:
@@ -175,6 +176,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
     requests = os.fdopen(os.dup(0), "rb")
     # The pipe gets a number of its own, because native code may print to descriptor 1.
     messages = os.fdopen(os.dup(1), "wb")
+    # Code of the call must not read the requests.
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
@@ -190,6 +192,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
 
     _current.send = send
     send(READY, None)
+    # Imports take time that the first call would have to wait for.
     for module in filter(None, modules.split(",")):
         with contextlib.suppress(Exception):  # the call that needs it raises it again
             importlib.import_module(module)
@@ -211,6 +214,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
         sys.stderr.flush()
         send(LEFT, data_size() - fresh)
         try:
+            # The result may need more memory than remains, so its failure is a message of its own.
             send(ENDED, ending)
         except MemoryError:
             send(ENDED, OutOfMemory(None, stage=_current.stage))

@@ -40,6 +40,7 @@ class Waiting:
         while True:
             check_cancelled()
             remaining = None if self._end is None else max(0.0, self._end - monotonic())
+            # Without a deadline and a token, nothing ends the wait but the socket.
             looks = [
                 pause for pause in (remaining, INTERVAL if can_be_cancelled() else None) if pause is not None
             ]

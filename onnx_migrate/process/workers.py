@@ -195,8 +195,10 @@ def run(
         return TimedOut(stated_limit)
 
     def attempt(worker: Worker) -> tuple[Ending, bool]:
+        # A worker without earlier calls failed by this call alone.
         had_others = worker.calls > 0
         ending = worker.call(function, *args, seconds=limits.seconds, listen=listen)
+        # The session was closed by another thread, so the ending is no crash.
         if workers.closed and not worker.alive:
             raise Stopped(Cancelled("the session was closed during the call, and nothing was written"))
         return ending, had_others and isinstance(ending, (Crashed, OutOfMemory))
@@ -207,6 +209,7 @@ def run(
     else:
         with workers.borrowed(limits.memory, keep=keep) as worker:
             ending, again = attempt(worker)
+    # A new worker shows whether earlier calls were the cause.
     if again:
         with workers.borrowed(limits.memory, keep=keep, fresh=True) as worker:
             ending, _ = attempt(worker)

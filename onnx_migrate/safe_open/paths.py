@@ -39,6 +39,7 @@ def submodules(package: ModuleType) -> list[str]:
     module_names = set()
     for folder in package.__path__:
         for entry in os.listdir(folder):
+            # A folder without source, such as __pycache__, is no module.
             name = inspect.getmodulename(entry)
             if name is None and exists(Path(folder, entry, "__init__.py")):
                 name = entry

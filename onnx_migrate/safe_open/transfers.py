@@ -124,6 +124,7 @@ class Transfer:
                 # Short calls end at once, and long ones are looked at rarely.
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 moved = max(size(), self._told)
+                # Slow but steady transfers are no stall.
                 if moved >= seen + _LEAST:
                     seen, since = moved, monotonic()
                 elif not may_stall and monotonic() - since > _STALL:

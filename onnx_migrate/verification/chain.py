@@ -82,6 +82,7 @@ class Verifying:
             ]
             proof = replace(proof, verdict=self._about_original(result, verdicts, settings))
         except (CannotMigrate, VerificationFailed) as error:
+            # A hint is only given if it was tried.
             self._add_ways_out(error, original, result.model)
             raise
         for verdict in (*verdicts, proof.verdict):
@@ -93,6 +94,7 @@ class Verifying:
 
         With other numbers, the method proves everything again, because the statements are on the whole chain.
         """
+        # The other model belonged to the dropped pass.
         result = result.with_last(replace(result.segments[-1], other=None))
         if known.verdict.statements:
             return self(original, result)
@@ -174,6 +176,7 @@ class Verifying:
                 raise
             return self._prove(result.without_optional(error.with_hint))
         verdict = proof.verdict
+        # The caller wants an error rather than a result without a comparison.
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
         reason = f"the numbers could not be compared: {verdict.reason}"
@@ -240,6 +243,7 @@ class Verifying:
         for pipeline_pass in self.pipeline:
             if isinstance(pipeline_pass, AdvisingPass):
                 error.advise(pipeline_pass.advice_on(error, retry))
+        # Other runtimes may load the model.
         if error.code == "does-not-load":
             off = Advice("--verify=off writes it all the same, for runtimes that load it", tried=True)
             error.advise((*error.advice, off))

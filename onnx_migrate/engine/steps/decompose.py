@@ -178,6 +178,7 @@ class Decompose(StepVisitor):
             return None
         rewriter = self.rewriter(node, scope, where, version)
         self._show(rewriter, f"{reason}: it computes in {type_name(casts.wide)} between Casts")
+        # Casts around the node leave the rest of the graph in its type.
         rewriter.cast_around(casts.inputs, casts.outputs, casts.wide, casts.narrow)
         rewriter.finish()
         rewriter.exactness = casts.exactness

@@ -35,6 +35,7 @@ def decompose_model(
     of the nodes.
     """
     trial = log.trial()
+    # Inlining a function may bring nodes that do not fit, so the loop looks again.
     while any(
         unfit(node, scope) or (read_as is not None and opset is not None and read_as(node, opset))
         for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True)
@@ -59,6 +60,7 @@ def decompose_model(
             if version is not None:
                 driver.body(scope, version)
         if not visitor.refusals:
+            # Replaced nodes may have been the last readers of constants.
             remove_dead_values(model.proto, driver.dead_values)
             break
         wanting = {

@@ -102,6 +102,7 @@ def formula(
             _formula(*_split(name), since, function, without=without, handed_on=names(handed_on))
             for name in names(*operators)
         ]
+        # All operators of one formula have one adapter.
         adapt = _adapter(formulas[0], form)
         for registered in formulas:
             if registered.without:
@@ -177,12 +178,14 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
         own = rw.version
         rw.version = max(rw.version, form)
         input_count = max(count, len(node.input)) if variadic else count
+        # Omitted inputs are None.
         values = [op.input(index) for index in range(input_count)]
         settings = {}
         if attributes:
             version = own if formula.without else formula.since  # whose form the node has
             defaults = _defaults(formula.domain, node.op_type, version)
             for name, default in attributes.items():
+                # An attribute without a default in the schema has the default of the formula.
                 settings[name] = rw.get(name, defaults.get(name, default))
         if formula.handed_on:
             settings |= {
@@ -198,6 +201,7 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
 def _check_node(op: Op, formula: Formula, form: int) -> None:
     """Refuse a node that a formula of another domain does not cover: unknown attributes, unknown inputs, forms not installed."""
     newest, node = newest_opset(), op.rw.node
+    # The installed onnx must be able to infer the types of the written nodes.
     if form > newest:
         op.refuse(
             f"it is written in the form of opset {form}, and the installed onnx knows {newest}",
@@ -210,6 +214,7 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
     unknown = [attribute.name for attribute in node.attribute if attribute.name not in known_attributes]
     if unknown:
         op.refuse(f"it has an attribute {unknown[0]!r}, which its formula does not know", code="no-equal")
+    # The formula would ignore such an input and compute something else.
     further = [name for name in node.input[len(formula.inputs) :] if name]
     if further and not formula.variadic:
         op.refuse(f"it has an input {further[0]!r}, which its formula does not know", code="no-equal")

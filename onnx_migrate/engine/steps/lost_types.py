@@ -60,7 +60,10 @@ def fit_types(step: Step, rw: LoweringRewriter) -> None:
             hint="use tensors only in the model",
         )
     lost_formals = {
-        (value.formal.variable, value.dtype): value.formal for value in lost if value.dtype is not None
+        # A value of unknown type may be of a type that the older version supports.
+        (value.formal.variable, value.dtype): value.formal
+        for value in lost
+        if value.dtype is not None
     }
     for (_, dtype), formal in lost_formals.items():
         name = type_name(dtype)

@@ -53,6 +53,7 @@ def lower_model(
         wanting = {
             lowering_refusal.function
             for lowering_refusal in refusals
+            # Such a refusal may vanish in the body of the caller, where more is known.
             if lowering_refusal.function is not None and lowering_refusal.error.code in NEEDS_CALLER
         }
         if not refusals and target < 9:
@@ -85,6 +86,7 @@ def _lower(model: Model, target: int, log: ChangeLog, write_out: bool) -> list[L
         if version is not None and version > target:
             driver.body(scope, version)
             set_onnx_opset(owner, target)
+    # A model with refusals is thrown away.
     if not lower.refusals:
         remove_dead_values(proto, driver.dead_values)
     return lower.refusals

@@ -78,6 +78,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
         before = onnx.NodeProto.FromString(serialised_before)
         wrong = value_violation(before, version)
         if wrong:
+            # An invalid node is the more likely cause than a fault of the adapter.
             raise InvalidModel(wrong, code="no-such-value", where=where) from error
         wrong = _rank_violation(before, rewriter.scope) or inference_refusal(rewriter.scope, before, version)
         if wrong:
@@ -121,12 +122,14 @@ def true_version(
     withdrew, if a lift to `target` cannot make it valid.
     """
     form = signature_at(node.domain, node.op_type, opset)
+    # Most nodes have the form of their opset.
     if form and not form.deprecated and _complaint(node, form, opset) is None:
         return opset
     operator_versions = versions(node.domain, node.op_type)
     if form and form.deprecated and form.since_version == operator_versions[0]:
         # GroupNormalization-18 was deprecated in the release that introduced it; exporters wrote it nevertheless.
         form = replace(form, deprecated=False)
+        # Only a later version of the operator is valid.
         valid = next((version for version in operator_versions if version > form.since_version), None)
         if target >= form.since_version and (valid is None or target < valid):
             raise CannotMigrate(

@@ -27,12 +27,14 @@ _ASKED = {
 
 def doc_of(function: Callable[..., Any]) -> str:
     """Return the docstring of a step's function, the facts that its code asks for, and the code of a short formula."""
+    # A formula is wrapped in an adapter, which has no docstring of its own.
     formula = inspect.unwrap(function)
     code = _code(formula)
     needed_facts = [fact for how, fact in _ASKED.items() if re.search(how, "\n".join(code))]
     parts = [docstring(function)]
     if needed_facts:
         parts.append(f"An error if needed but not known: {', '.join(needed_facts)}.")
+    # A long formula is easier to read in the source.
     if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
         parts.append("The formula; a number takes the element type of its partner, which must be known:")
         parts.append(textwrap.indent("\n".join(code), "    "))
@@ -60,6 +62,7 @@ def _code(step: Callable[..., Any]) -> list[str]:
         names = (
             element.id
             for element in ast.walk(tree)
+            # Public functions are documented elsewhere.
             if isinstance(element, ast.Name) and element.id.startswith("_")
         )
         called = (function.__globals__.get(name) for name in names)

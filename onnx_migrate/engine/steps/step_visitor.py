@@ -76,9 +76,11 @@ class StepVisitor(Visitor):
         if (
             form is None
             or form.refusal
+            # Types that are known need no decomposition.
             or not any(is_unknown(scope.value_type(output_name)) for output_name in node.output)
         ):
             return
+        # The trial must not change the node.
         copy = onnx.NodeProto.FromString(node.SerializeToString())
         for index, name in enumerate(copy.input):
             source = scope.constant_source(name) if name else None

@@ -109,6 +109,7 @@ def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[
     given_out: set[str] = set()
     # Outputs of a body have a type that a caller or a declaration expects.
     for _, inner in nested_bodies(body):
+        # An output of a body must keep its declared type.
         given_out.update(output_names(inner))
         for node in inner.node:
             for index, name in enumerate(node.input):
@@ -117,6 +118,7 @@ def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[
     wide_values, pending = set(narrow), list(narrow)
     while pending:
         for node, index in readers[pending.pop()]:
+            # A node that moves elements passes the wider type on.
             if _moves(node, index):
                 new = [name for name in node.output if name and name not in wide_values]
                 wide_values.update(new)
@@ -142,6 +144,7 @@ def _moves(node: onnx.NodeProto, index: int) -> bool:
 def _takes(node: onnx.NodeProto, index: int, wide: set[str], functions: _Functions) -> bool:
     """Return whether a node computes the same if this input is widened, and the others of its type with it."""
     function = functions.get(called(node))
+    # A call is safe if the function's body is.
     if function is not None:
         wide_inputs = {name for name, value in zip(function.input, node.input, strict=False) if value in wide}
         inner = {key: callee for key, callee in functions.items() if callee is not function}

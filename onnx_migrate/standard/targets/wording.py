@@ -91,9 +91,7 @@ def _raise(text: str, name: str) -> Meant:
     names = spellings()
     words = [plain(name), *(plain(word) for word in re.findall(r"[a-z]{3,}", name, re.I))]
     close = [
-        names[close_name]
-        for word in words
-        for close_name in get_close_matches(word, list(names), 3, 0.75)
+        names[close_name] for word in words for close_name in get_close_matches(word, list(names), 3, 0.75)
     ]
     meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
     raise UsageError(
