@@ -98,6 +98,7 @@ def compare(
     the models, or if ONNX Runtime is not installed. `compare` checks nodes against their schemas only if ONNX Runtime cannot
     load the model. Any other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
+    # The error comes before the models are loaded, which may take long.
     require_onnxruntime("a comparison", "both models are run in it")
     tolerance = tolerance_of(rtol, atol)
     own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
@@ -109,6 +110,7 @@ def compare(
         interfaces = [Interface.of(model.proto) for model in models]
         if cast:
             interfaces = [_without_precision(interface) for interface in interfaces]
+        # Models with other inputs cannot be run on the same feeds.
         difference = interfaces[0].difference(interfaces[1])
         advice = () if cast else tuple(_on_precision(*models))
         if difference:
@@ -138,11 +140,13 @@ def compare(
                 return _with_inner_values(verdict, prover, segment, {}, all_values=all_values)
             verdict = _verdict(prover, segment, exact=exact)
             verdict = _with_inner_values(verdict, prover, segment, names or {}, all_values=all_values)
+        # Equal outputs say nothing about inputs that one model refuses.
         narrower = list(_narrower(first_model.proto, result.proto))
         if verdict.verified and narrower:
             agree = "on the inputs that both models take, the outputs agree"
             verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
         if verdict.kind is Kind.VERIFIED:
+            # Weights that no output shows may still be the wrong ones.
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if verdict.kind is Kind.DIFFERS:
             verdict = replace(verdict, notes=(*verdict.notes, *advice))
@@ -178,6 +182,7 @@ def _with_inner_values(
     if not differs and not all_values:
         return verdict
     runnables = map(prover.runnable, (segment.original, segment.result))
+    # The runs may crash, so they are made in a process of their own.
     ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child, differs)
     divergence = ending.value if isinstance(ending, Returned) else Divergence(None, ())
     unknown = "" if isinstance(ending, Returned) else _interruption(ending)
@@ -204,6 +209,7 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
     """Yield how a model takes fewer inputs than the original: of one size or rank alone, or without an initializer's override."""
     for ours, theirs in zip(Interface.of(original).inputs, Interface.of(other).inputs, strict=False):
         if ours.shape is None and theirs.shape is not None:
+            # A model without a declared rank accepts inputs of any rank.
             yield f"input {ours.name!r} takes any number of dims in the original, and {len(theirs.shape)} in the second model"
         for axis, (size, fixed) in enumerate(zip(ours.shape or (), theirs.shape or (), strict=False)):
             if isinstance(fixed, int) and fixed >= 0 and not (isinstance(size, int) and size >= 0):

@@ -184,8 +184,10 @@ class CompatibilityChecker:
                 target, Support.NO, obstacles=(Incompatibility.of(self._fault),), refusal=self._fault
             )
         with paused_garbage_collection():
+            # The advice needs no simplified model, and onnxsim takes long.
             passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
             cut = next(
+                # The passes before the first fitting one do not depend on the runtime's operators.
                 (at for at, pipeline_pass in enumerate(passes) if isinstance(pipeline_pass, FittingPass)),
                 len(passes),
             )
@@ -236,6 +238,7 @@ class CompatibilityChecker:
         ]
         for pipeline_pass in filter(self._may_change, way):
             wishes = (
+                # A preference is no objection, but a migration changes the node.
                 pipeline_pass.preferences(self._sorted) if isinstance(pipeline_pass, PredictablePass) else ()
             )
             objections += [replace(wish, reason=f"{target} {wish.reason}") for wish in wishes]
@@ -257,6 +260,7 @@ class CompatibilityChecker:
     ) -> Compatibility:
         """Return the advice for a model that the target does not support unchanged."""
         migrated = self._way(way)
+        # A failure on the way comes before the passes for the runtime.
         if migrated.error is None:
             # The changes so far are shared with other runtimes, so this log is a copy.
             own = migrated.log
@@ -274,7 +278,10 @@ class CompatibilityChecker:
                 refusal=error,
             )
         wrong = tuple(
-            Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
+            # Nodes that the runtime computes wrongly stay in the model.
+            Incompatibility(note.message, nodes=1, wrong=True)
+            for note in log.notes
+            if note.code == _WRONG
         )
         is_in_doubt = any(note.code in _DOUBTS for note in log.notes)
         knowledge = self._known(target, model)

@@ -243,6 +243,7 @@ class CoreOptions:
     @property
     def keeps_opset(self) -> bool:
         """Whether each model keeps its opset: the caller named no opset and no runtime, and asks for another change."""
+        # A runtime determines the opset.
         if self.opset is not None or self.of_feature("runtime") is not None:
             return False
         wishes = [option.keeps_opset for option in declared(type(self)) if self.differs(option.name)]

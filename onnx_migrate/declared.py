@@ -139,11 +139,14 @@ class KeywordsOf(Generic[P]):
             Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.type)
             for option in own.values()
         ]
+        # Tools that read signatures see the options as keywords.
         shown = own_signature.replace(parameters=[*before, *keywords])
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> R:
+            # Scripts that use an old name go on working.
             options = current_names(self._options, options)
+            # The error names the function that the caller used.
             check_names(function.__name__, options, shown.parameters)
             bound = shown.bind(*args, **options)
             chosen = {name: bound.arguments.pop(name) for name in options if name in own}
@@ -163,6 +166,7 @@ def current_names(of: type, options: Mapping[str, Any]) -> dict[str, Any]:
     renamed = dict[str, Any]()
     for name, value in options.items():
         current = former.get(name, name)
+        # With both names, it is not clear which value counts.
         if current != name and current in options:
             raise TypeError(f"{name!r} is the old name of {current!r}: pass only one of them")
         renamed[current] = value

@@ -34,6 +34,7 @@ def are_dropped() -> bool:
 
 def _from_source(owner: Callable[..., Any]) -> str:
     owner = inspect.unwrap(owner)
+    # With python -OO, the docstrings are only in the source.
     if not are_dropped():
         return owner.__dict__.get("__doc__") or "" if isinstance(owner, type) else owner.__doc__ or ""
     docstrings = _docstrings(owner.__module__)

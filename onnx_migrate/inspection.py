@@ -171,8 +171,10 @@ def inspect(
     Raises LoadError for an unreadable model, and UsageError for invalid `opset`, `runtime` and `adapters`.
     """
     import_steps([adapters] if isinstance(adapters, str) else adapters)
+    # A list that holds only "all" means every runtime, too.
     everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
     targets = None if runtime is None or everywhere else resolve(runtime)
+    # The default keeps an opset above 17, or the newest one that the runtime supports.
     if opset is None:
         target_opset: Opset = "17+" if targets is None else targets.opset or f"{targets.oldest or 1}+"
     else:
@@ -186,6 +188,7 @@ def inspect(
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
     options = Options.of_installed(opset=opset if targets else target_opset, runtime=targets, simplify=False)
+    # Simplification takes long, and the description does not need it.
     plan = _plan(model, summary, pipeline_of(options))
     if isinstance(plan, MigrateError):
         plan.advise(tried_advice(plan, model, options))
@@ -253,6 +256,7 @@ def _advice(
 def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibility:
     """Return whether a release supports a model, with solutions if the answer is no."""
     advice = advisor.advise(target)
+    # Only a runtime that does not support the model needs a solution.
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
     targets = Targets((target,))
@@ -315,6 +319,7 @@ def located_nodes(proto: onnx.ModelProto) -> Iterator[LocatedNode]:
             "" if is_onnx(imported_domain.domain) else imported_domain.domain: imported_domain.version
             for imported_domain in imports
         }
+        # A model of IR version 1 or 2 has no imports.
         opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
         for node in located.body.node:
             opset = opsets.get("" if is_onnx(node.domain) else node.domain, 0)

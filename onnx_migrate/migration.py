@@ -85,6 +85,7 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
         Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
+        # Without named outputs, the cut is where the runtimes stop supporting the model.
         if options.of_feature("split") and options.targets is not None and not options.extract_outputs:
             source = source if isinstance(source, Model) else files.load(source)
             from onnx_migrate.splitting import split_for
@@ -120,6 +121,7 @@ class _Run:
         self.strict = options.require_valid
         # A process for the verification starts while the passes run, unless the result may need no verification run.
         self.ready = options.isolated and self.policy != "off" and options.of_feature("ir_version") is None
+        # The progress shows only the stages that run.
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)
@@ -143,6 +145,7 @@ class _Run:
         self.clock.seconds["load"] = original.load_seconds
         log = ChangeLog()
         try:
+            # Inputs that do not fit must not cost the time of the passes.
             self._bind_inputs(original)
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
@@ -193,12 +196,14 @@ class _Run:
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
         """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""
+        # No option repairs an invalid model.
         if isinstance(error, InvalidModel):
             return
         from onnx_migrate.remedies import remedies, tried_advice
 
         error.advise(tried_advice(error, original, self.options))
         targets = self.request.targets
+        # The remedies are about runtimes.
         if targets is None or not isinstance(error, CannotMigrate):
             return
         from onnx_migrate.compatibility import CompatibilityChecker

@@ -15,6 +15,7 @@ def pipeline_of(options: Options) -> Pipeline:
     """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `skip_pass`. Raises UsageError."""
     pipeline = options.pipeline
     if pipeline is None:
+        # A caller's own pipeline replaces all default passes.
         pipeline = Pipeline(tuple(default_passes(options)))
     # The user's passes run before the simplifier and the fitting to a runtime, which judge the final nodes.
     last = next(

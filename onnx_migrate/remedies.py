@@ -61,6 +61,7 @@ def _without_repetition(every: Iterable[Advice]) -> Iterator[Advice]:
     working_options: list[Mapping[str, Any]] = []
     for piece in every:
         if piece.options and piece.options in working_options:
+            # The same options cannot help twice.
             continue
         working_options += [piece.options] if piece.tried else []
         yield piece
@@ -180,6 +181,7 @@ def _cut_off(model: Model, targets: Targets) -> str:
         split = split_for(model, Options(runtime=targets))
         if not split.outputs or split.behind > split.before:
             return ""
+        # A trial shows that the cut is possible.
         cut(model, split.outputs)
     except MigrateError:
         return ""

@@ -59,6 +59,7 @@ def split_for(model: Model, options: Options) -> Split:
             pipeline_of(options).run(model, ChangeLog())
         except CannotMigrate as error:
             gone = _not_taken(model, options, error)
+            # The set of nodes that must go grows with each round.
             cut_before = len(behind)
             behind |= _places(graph, {name for node in graph.node for name in node.output if name in gone})
             outputs = _outputs(graph, behind)
@@ -79,6 +80,7 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
     with suppress(MigrateError):  # otherwise the search for the node of the error uses the unchanged model
+        # With best effort, the notes list all nodes that do not fit, and not only the first.
         result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
     labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
     unsupported: set[str] = set()

@@ -30,6 +30,7 @@ class Metrics:
 
     def add(self, output: str, original: Any, result: Any) -> None:
         """Take an output on one input into account. Tensors of another shape count as not equal."""
+        # A container has several tensors, which are compared one by one.
         for part, ours, theirs in paired(output, original, result) or ():
             if ours is not None and theirs is not None:
                 self._sums.setdefault(part, _Sums()).add(ours, theirs)
@@ -100,6 +101,7 @@ class _Sums:
     def _add_rows(self, one: Array, other: Array) -> None:
         """Count the rows of scores whose largest element is the same; another of several equal ones counts as the same."""
         for row, same in zip(_rows(one), _rows(other), strict=False):
+            # argmax of a row with NaN says nothing.
             without_nan = ~(np.isnan(row).any(axis=1) | np.isnan(same).any(axis=1))
             row, same = row[without_nan], same[without_nan]
             chosen = np.take_along_axis(row, np.argmax(same, axis=1)[:, None], axis=1)[:, 0]

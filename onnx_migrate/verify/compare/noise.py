@@ -124,8 +124,10 @@ class Noise:
         The result's nodes compute this output again from the original's own inner values.
         """
         for part, a, b in paired(output, self._runs[index][output], result) or ():
+            # Other shapes have no common elements.
             if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
                 continue
+            # Floats are compared bit by bit, because 0 and -0 differ.
             differing = differing_bits(a, b) if is_float(a) else int(np.count_nonzero(a != b))
             explanation = Explanation(Difference.between(a, b).largest if is_float(a) else 0.0, differing)
             measurement = self._measured.get((part, index), Measurement())
@@ -226,6 +228,7 @@ class Noise:
         self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[tuple[Comparison, Coverage]]:
         """Return the result of `compare`, each entry with the compared part of the tensor."""
+        # Outputs whose shape changes with rounding have no common elements.
         if output in self.unstable_shapes:
             return []
         parts = paired(output, original, result)

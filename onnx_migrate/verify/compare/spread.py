@@ -26,6 +26,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
     """Return a comparison of two arrays with counts of their differences; `entry` itself if these were not counted."""
     if original is None or result is None or original.shape != result.shape or original.dtype != result.dtype:
         return entry
+    # Large arrays are only examined if they are wrong.
     if not (entry.problem or (entry.differing and original.size <= _QUICK)):
         return entry
     numeric = is_float(original) or original.dtype.kind in "iu"
@@ -37,6 +38,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
     decades: Counter[int] = Counter()
     equal = not_finite = start = 0
     largest, largest_index, unlike = 0.0, None, None
+    # Blocks limit the memory for large outputs.
     for block_before, block_after in in_blocks(original, result):
         a, b = (
             block.astype(np.float64) if block.dtype.kind in "iu" else widened(block)
@@ -44,6 +46,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
         )
         with np.errstate(invalid="ignore"):
             error = np.abs(b - a)
+        # NaN at one position in both models is no difference.
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         error[same] = 0.0
         # Where only one side is NaN or infinite, there is no number for the histogram.

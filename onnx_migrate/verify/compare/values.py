@@ -46,6 +46,7 @@ def scale_of(array: Array | None) -> float:
 
 def extremes(array: Array) -> tuple[float, float] | None:
     """Return the least and the greatest finite element of an array of real floats; None if it has no finite one."""
+    # Types such as bfloat16 have no fast minimum in NumPy.
     if array.dtype.kind == "f" and array.dtype.isbuiltin == 1 and array.size:
         least, greatest = float(array.min()), float(array.max())
         # If both are finite, the array has no NaN: min and max would return it.

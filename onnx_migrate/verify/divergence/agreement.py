@@ -141,6 +141,7 @@ class _BySize:
         rows = self._rows.get((sample.kind, sample.size), [])
         width = 4 * limit * sample.largest * float(np.sqrt(sample.size))
         middle = sample.projections[0]
+        # The values are sorted by their projection, so the search is short.
         for index in range(bisect_left(rows, (middle - width, "")), len(rows)):
             if rows[index][0] > middle + width:
                 return

@@ -62,7 +62,9 @@ def located(original: Runnable, other: Runnable, settings: Settings) -> tuple[Ag
     if explained is None or not explained.reasons:
         # Equal nodes with equal inputs compute the same, so the fault is before them, in elements too small for a share.
         explained = max(
-            explained, _explained(replace(agreement, exactly=True)), key=lambda one: bool(one and one.reasons)
+            explained,
+            _explained(replace(agreement, exactly=True)),
+            key=lambda one: bool(one and one.reasons),
         )
     return agreement, explained
 
@@ -93,6 +95,7 @@ def _first_difference(agreement: Agreement, found: Explained) -> FirstDifference
     value, counterpart = region.original[-1], region.other[-1]
     first_node, second_node = agreement.original.maker(value), agreement.other.maker(counterpart)
     blamed = next((reason for reason in reasons if reason.original is not None), None)
+    # A reason may name a node before the last one of the region.
     if blamed is not None:
         first_node, second_node = blamed.original or first_node, blamed.other or second_node
     return FirstDifference(

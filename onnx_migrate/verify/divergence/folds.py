@@ -38,6 +38,7 @@ def linear_of(nodes: Sequence[onnx.NodeProto], side: Recorded) -> Linear | None:
             continue
         folded, behind = first, {*node.output}
         for following in nodes[index + 1 :]:
+            # Only nodes behind the product can be folded into it.
             if behind.isdisjoint(following.input):
                 continue
             more = _folded(folded, following, side)

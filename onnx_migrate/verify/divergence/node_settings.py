@@ -42,10 +42,13 @@ def kind_of(node: onnx.NodeProto) -> str:
 def kinds_of(node: onnx.NodeProto) -> list[str]:
     """Return the operators that a node stands for, for example Conv and Relu for a FusedConv with that activation."""
     activation = next(
-        (attribute.s.decode() for attribute in node.attribute if attribute.name == "activation"), ""
+        # A fused node states its activation in an attribute.
+        (attribute.s.decode() for attribute in node.attribute if attribute.name == "activation"),
+        "",
     )
     kinds = [kind_of(node)]
     if node.op_type == "Gemm":
+        # Gemm without a bias is a MatMul.
         kinds = ["MatMul", "Add"] if len(node.input) > 2 else ["MatMul"]
     return [*kinds, *([activation] if activation and node.op_type.startswith("Fused") else [])]
 
@@ -86,6 +89,7 @@ def _schema(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.defs.OpSchema 
     if onnx.defs.has(node.op_type, version, domain):
         return onnx.defs.get_schema(node.op_type, version, domain)
     kind = kind_of(node)
+    # A fused operator has the attributes of its plain form.
     return onnx.defs.get_schema(kind) if kind != node.op_type and onnx.defs.has(kind) else None
 
 

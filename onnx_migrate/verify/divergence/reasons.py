@@ -56,6 +56,7 @@ def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
     folded = [linear_of(nodes, side) for nodes, side in zip((ours, theirs), sides, strict=True)]
     pairs = list(_pairs(ours, theirs))
     products: tuple[Linear, Linear] | None = None
+    # Two plain products are compared setting by setting.
     if folded[0] is not None and folded[1] is not None and len(folded[0].nodes) + len(folded[1].nodes) > 2:
         products = folded[0], folded[1]
     reasons = list(_operators(agreement, region, is_folded=products is not None))
@@ -89,6 +90,7 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
     compute shapes.
     """
     ours, theirs = (
+        # Shape computations may differ without changing the numbers.
         [node for node in nodes_of(side, values) if not _computes_shape(node, side, values[-1])]
         for side, values in ((agreement.original, region.original), (agreement.other, region.other))
     )
@@ -104,6 +106,7 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
     )
     counts = [Counter(kind for node in nodes for kind in kinds_of(node)) for nodes in (ours, theirs)]
     missing, more = (sorted((a - b).keys() - ignored) for a, b in (counts, counts[::-1]))
+    # One operator on each side is probably a replacement.
     if len(missing) == len(more) == 1:
         text = f"{missing[0]} in the original, {more[0]} in the second model"
         yield Reason(text, our_kinds[missing[0]], their_kinds[more[0]])
@@ -198,6 +201,7 @@ def _whole_channels(one: Array, two: Array) -> tuple[list[int], float] | None:
     for channel, (ours, theirs) in enumerate(zip(one, two, strict=True)):
         if not array_difference("", ours, theirs):
             continue
+        # Least squares give the factor between two channels.
         square = float((ours * ours).sum())
         scale = float((ours * theirs).sum()) / square if square else 0.0
         if ours.size < 2 or array_difference("", ours * scale, theirs):

@@ -53,6 +53,7 @@ class Sample:
         """
         if self.kind != other.kind or self.size != other.size:
             return float("inf")
+        # Integers agree exactly or not at all.
         if self.kind != "f":
             same = np.array_equal(self.elements, other.elements) and self.projections == other.projections
             return 0.0 if same else 1.0
@@ -70,6 +71,7 @@ class Sample:
             abs(ours_projected - theirs_projected)
             for ours_projected, theirs_projected in zip(self.projections, other.projections, strict=True)
         )
+        # A projection adds rounding errors of all elements.
         spread = _SPREAD * np.sqrt(self.size)
         return float(max(apart.max(initial=0.0), rest / spread) / scale)
 

@@ -69,6 +69,7 @@ def check(task: Task) -> Verdict:
     """
     original, result = task.segment.original, task.segment.result
     feeds = task.settings.feeds
+    # Sizes of the user's inputs decide how long a run takes.
     sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
     seconds, has_own_inputs = task.settings.limits.seconds, feeds is not None
     obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=has_own_inputs)
@@ -78,6 +79,7 @@ def check(task: Task) -> Verdict:
         return with_load_failure(verdict, *load_within_reason(original, result))
     segment = named = task.segment.map(with_own_names)
     random = random_outputs(named.original.model)
+    # Random numbers differ in each run, so fixed ones replace them.
     if random:
         segment = named.map(with_fixed_numbers)
     elif named == task.segment:
@@ -92,6 +94,7 @@ def check(task: Task) -> Verdict:
 
 def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Mapping[str, str]) -> Verdict:
     """Return a verdict on fixed numbers, with a note on its gap: outputs of original and result that are random."""
+    # A constant in place of random numbers is another model.
     lost = next((name for name in random if name not in also), "")
     if lost and verdict.kind is Kind.VERIFIED:
         reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
@@ -130,6 +133,7 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     start_count(2 if segment.unsimplified in (None, segment.result) else 3)
     start = time.perf_counter()
     try:
+        # A wrong declared shape must not keep the original from running.
         original, run, refusal = _run_loadable(task, thorough)
     except EvaluationError as error:
         reason = f"the original does not {error.failed_to}, so there is nothing to compare with: {error}"

@@ -69,6 +69,7 @@ class ValueTypes:
             values = []
         for value in values:
             dims = value.type.tensor_type.shape.dim
+            # The size of a value with open dims is unknown.
             if all(dim.dim_value > 0 for dim in dims):
                 size = _bytes_of(value.type.tensor_type.elem_type)
                 self.sizes[value.name] = size * prod(dim.dim_value for dim in dims)
@@ -134,6 +135,7 @@ def values_to_record(original: onnx.ModelProto, result: onnx.ModelProto, shapes:
     common = _inner_names(original, result)
     upstream = [] if is_random(original) else [name for name in values_upstream(original) if name in common]
     types = ValueTypes(original, shapes)
+    # The rest of the memory is for values spread over the model.
     near = _fitting(upstream, types, _MEMORY // 4)
     memory_left = _MEMORY - sum(map(types.size, near))
     others = (name for name in spread(masked_values(original, result)) if name not in near)
