@@ -167,6 +167,7 @@ def _is_stable(outputs: Values, moved: Values) -> bool:
 
     An output whose shape changes would not be compared on any feed.
     """
+    # The shapes come first, because elements of other shapes have no partners.
     if not _has_shapes_of(outputs, moved):
         return False
     for name, value in outputs.items():
@@ -175,6 +176,7 @@ def _is_stable(outputs: Values, moved: Values) -> bool:
                 continue
             if np.array_equal(computed, other):
                 continue
+            # Any change of an integer is a jump.
             if not is_float(computed):
                 return False
             movement = Difference.between(computed, other)

@@ -36,6 +36,7 @@ class Counterparts:
             sort_model(proto)
         constants = _constants(first), _constants(named)
         outer_names = {value.name: value.name for value in fed_inputs(named.graph)}
+        # A constant of the same data is the same value, whatever its name.
         by_content = {content: name for name, content in constants[0].items() if content}
         for name, content in constants[1].items():
             outer_names[name] = by_content.get(content, name) if constants[0].get(name) != content else name
@@ -43,16 +44,19 @@ class Counterparts:
             first.graph.node, named.graph.node, outer_names, (constants[0].keys(), constants[1].keys())
         )
         computed = {name for node in named.graph.node for name in node.output if name} - constants[1].keys()
+        # The names of outputs belong to the interface.
         fixed = {output.name for output in named.graph.output}
         wanted = {
             name: new
             for name, new in matching.renamed.items()
+            # A name of an output must not move to another value.
             if name in computed and (name == new or not {name, new} & fixed)
         }
         names_of_first = {name for node in first.graph.node for name in node.output} | initializer_names(
             first.graph
         )
         names = Names(first)
+        # Sorted, so that the generated names do not depend on a set's order.
         for name in sorted(computed - wanted.keys() - fixed):
             wanted[name] = names.fresh(f"{name}_of_the_second") if name in names_of_first else name
         held = set(wanted.values())

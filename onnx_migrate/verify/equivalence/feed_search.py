@@ -140,6 +140,7 @@ class FeedSearch:
         feed_count = max(1, min(count, in_time, in_memory))
         if feed_count == count:
             return
+        # Feeds from the whole list show more than its beginning.
         self.feeds = spaced(self.feeds, feed_count)
         cause = f"one run takes {self.seconds:.2g} s; --timeout allows more"
         if in_memory < in_time:

@@ -134,6 +134,7 @@ class Findings:
         has_own_tolerance = tolerance_for(self._tolerance, output).is_given
         if has_own_tolerance or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
+        # Entries that agree need no exception.
         agree = all(entry.agrees and not entry.doubt for entry in entries)
         if agree or not self.original.noise.are_rare_steps(entries, output, expected, value):
             return entries
@@ -323,6 +324,7 @@ class Findings:
         """Return the metrics in the configuration that ran last: with optimisation, as applications run a model."""
         by_output = {
             output_metrics.output: output_metrics
+            # Later configurations replace earlier ones.
             for metrics in (self._metrics or {}).values()
             for output_metrics in metrics.results
         }

@@ -53,6 +53,7 @@ def moved_constant(unsimplified: Runnable, simplified: Runnable) -> str:
 def _folded(unsimplified: onnx.ModelProto, simplified: onnx.ModelProto) -> dict[str, TensorProto]:
     """Return the narrow constants of the simplified model that nodes of the unsimplified one compute, by name."""
     constants = {name: tensor for name, tensor in stored(simplified).items() if tensor.data_type in _NARROW}
+    # A folded random number cannot be computed again.
     if not constants or is_random(unsimplified):
         return {}
     inputs = {value.name for value in fed_inputs(unsimplified.graph)}

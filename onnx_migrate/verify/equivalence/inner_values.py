@@ -45,6 +45,7 @@ class CutModel:
                     node.output[index] = name + _COMPUTED
         results = [name + _COMPUTED if name in values else name for name in wanted]
         part_nodes = needed_nodes(graph.node, results)
+        # Only inputs that the remaining nodes read may be fed.
         read = {name for node in part_nodes for name in names_read(node)}
         inputs = [value for value in graph.input if value.name in read]
         inputs += [_input(name, value) for name, value in values.items() if name in read]
@@ -121,9 +122,11 @@ def computed_by_both(
     only such values and the `outputs`, which may have any type. Raises EvaluationError.
     """
     stage = "value by value" if cuts else "inner values"
+    # Without cuts, the original computes all values in one run.
     cut_models = (original, result) if cuts else (result,)
     cut = frozenset(cuts)
     reads = Reads(original.model, cut), Reads(result.model, cut)
+    # A part reads values of earlier parts, which are not computed again.
     boundaries = [{name for side in reads for name in side.by(part)}.difference(part) for part in parts]
     values_by_feed: list[dict[str, Array]] = [
         {} for _ in feeds
@@ -131,6 +134,7 @@ def computed_by_both(
     for position, (part, boundary) in enumerate(zip(parts, boundaries, strict=True)):
         fed_values = {name: value for name, value in values_by_feed[0].items() if name in boundary}
         exposed = CutModel(original, fed_values, part)
+        # Values that no later part reads free their memory.
         later = set().union(*boundaries[position + 1 :])
         models: list[CutModel] = []
         for index, feed in enumerate(feeds):
@@ -144,6 +148,7 @@ def computed_by_both(
                 name: value for name, value in run.items() if name in later and _is_cut(value)
             }
             wanted = [name for name in part if name in values or name in outputs] if cuts else part
+            # The models are the same for all feeds.
             models = models or [CutModel(model, values, wanted) for model in cut_models]
             inputs = {**feed, **values}
             ours = models[0].run(inputs) if cuts else run
@@ -195,6 +200,7 @@ def masked_difference(
             break
         compared_count += len(part)
         spent = time.perf_counter() - start
+        # One more part takes as long as the mean of the parts before.
         if index + 1 < len(parts) and spent * (index + 2) / (index + 1) > seconds:
             return "", _limit_note(compared_count, len(names))
     return difference, ""

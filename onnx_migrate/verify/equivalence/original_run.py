@@ -232,6 +232,7 @@ def _look_further(
 
 def _note_weakness(search: FeedSearch, constant: list[str], corners: CornerRuns) -> None:
     """Note the outputs that corner feeds do not make vary either."""
+    # Outputs of other shapes cannot be compared with the usual ones.
     runs = [*search.outputs, *corners.of_shapes(search.outputs[0])] if constant else []
     uninformative = [output for output in uninformative_outputs(runs) if output in constant]
     if uninformative:
@@ -277,6 +278,7 @@ def _open(original: Runnable, inner: Sequence[str]) -> tuple[Evaluator, tuple[st
 def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -> Nearest:
     """Record the nearest varying values upstream of outputs that do not vary, if they are not in the run already made."""
     nearest = None
+    # One run may already have recorded the values.
     if len(search.feeds) == 1:
         nearest = nearest_among(original.model, outputs, {**search.outputs[0], **search.recorded})
     if nearest is not None:

@@ -44,6 +44,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     part reads it from the whole. With a `result`, the function also runs the result and the parts behind it, and compares the
     outputs like those of any result.
     """
+    # The parts must draw the same numbers as the whole.
     if random_outputs(chain.whole.model):
         chain = replace(
             chain,
@@ -65,6 +66,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     mark("result: loading the parts")
     try:
         parts = [open_model(part, UNOPTIMIZED) for part in chain.parts]
+        # Each feed runs through all parts in turn.
         for feed in run.feeds:
             expected = exposed.run({**feed.inputs, **chain.fed})
             values = _run(parts, chain.parts, {**expected, **feed.inputs})
@@ -74,6 +76,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
                         return Verdict(
                             Kind.DIFFERS, f"a part does not compute what the whole does: {difference}"
                         )
+        # The verdict tells how much was tried.
         on = f"on {count_of(len(run.feeds), 'set')} of inputs"
         if chain.fed:
             names = listed(map(repr, chain.fed))

@@ -210,6 +210,7 @@ def distance(original: OriginalRun, other: Runnable, *, with_metrics: bool = Fal
     try:
         model = open_model(other, original.first)
         for feed, expected in zip(original.feeds, original.runs[original.first], strict=False):
+            # At corners, another type may compute something else by design.
             if feed.corner:
                 continue
             outputs = model.run(feed.inputs)
@@ -226,6 +227,7 @@ def distance(original: OriginalRun, other: Runnable, *, with_metrics: bool = Fal
                         Difference.between(expected_part, another),
                         expected_part.shape != another.shape,
                     )
+                    # Large numbers overflow in a narrow type by design.
                     if feed.name == WIDE and not reshaped and not measured.problem:
                         continue
                     # Different shapes have no common scale.

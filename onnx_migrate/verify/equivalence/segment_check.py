@@ -182,8 +182,10 @@ class SegmentCheck:
         """
         run, claimed = self._run, self._claimed
         assert claimed is not None
+        # Outputs come first, because inner values may differ without an effect.
         outputs = bit_differences(run, runs, self._random)
         inner, self._compared = recorded_difference(self._segment.original, claimed, run.recorded, runs[0])
+        # These values need much memory.
         for name in run.recorded.keys() - run.upstream.inner:
             runs[0].pop(name, None)
         run.recorded.clear()
@@ -206,6 +208,7 @@ class SegmentCheck:
 
         `differences` are those of outputs, by the position of the feed; if there are none, inner values of the first differ.
         """
+        # A strict caller counts each bit.
         if self._strict:
             return
         feeds = [self._run.feeds[index].inputs for index in differences or [0]]
@@ -218,6 +221,7 @@ class SegmentCheck:
             self.findings.add_fault(explanation.cause)
         elif explanation.note:
             self.findings.explain_bits(difference, explanation.note)
+        # The noise then allows this difference in the later comparison.
         if explanation.proved:
             for index, bit_difference in differences.items():
                 for name in bit_difference.outputs:

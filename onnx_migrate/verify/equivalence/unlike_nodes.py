@@ -49,6 +49,7 @@ class Unlike:
             outer_names = {
                 name: name for node in after.node for name in names_read(node) if name not in computed_names
             }
+            # Inputs of bodies correspond by their position.
             outer_names |= dict(zip(_inputs(after), _inputs(before), strict=False))
             matching = match_changed(before.node, after.node, outer_names, (constants[0], constants[1]))
             for index, node in enumerate(after.node):
@@ -56,6 +57,7 @@ class Unlike:
                 here = f"inside it {node.op_type} {node_label(node)!r}"
                 if partner is None:
                     return f"{here} has no counterpart in the original"
+                # A node agrees only if it also reads the same values.
                 wired = all(
                     matching.old(name) == old or (old in constants[0] and name in constants[1])
                     for old, name in zip(partner.input, node.input, strict=False)

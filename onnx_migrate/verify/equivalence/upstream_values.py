@@ -91,6 +91,7 @@ def expose_inner_values(
     """
     depth, looked_at = (like.depth, like.feeds) if like else (_DEPTHS[0], len(feeds))
     upstream = _Upstream(runnable.model)
+    # A deeper search costs more memory, so it comes only if needed.
     for reach in (depth, *(further for further in _DEPTHS if further > depth)):
         names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
         evaluator = open_model(runnable, configuration, [*names, *also])
@@ -160,12 +161,14 @@ class _Upstream:
         """
         varying_values: dict[str | None, None] = {}
         seen: set[str] = set()
+        # An output that depends on no input has no varying value.
         stack = [output] if output in self._dependent else []
         while stack:
             name = stack.pop()
             if name in seen:
                 continue
             seen.add(name)
+            # The path ends without a varying value.
             if name in self._inputs:
                 varying_values[""] = None
             elif name not in varies:

@@ -76,6 +76,7 @@ class NodeSettings:
             if difference := bit_difference(constant, *arrays):
                 return f"the constant {difference}"
         nodes = [node_of[name] for node_of in self._producers]
+        # Other operators have other attributes.
         if nodes[0].op_type != nodes[1].op_type or nodes[0].domain != nodes[1].domain:
             return ""
         one_has, other_has = (_floats(node, model) for node, model in zip(nodes, self._models, strict=True))
@@ -116,6 +117,7 @@ def stored(model: onnx.ModelProto) -> dict[str, TensorProto]:
     for node in model.graph.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
             tensors_by_name.update(
+                # Other forms of Constant hold no tensor.
                 zip(node.output, (a.t for a in node.attribute if a.name == "value"), strict=False)
             )
     return tensors_by_name
@@ -194,6 +196,7 @@ def first_difference(
     counts. It is computed from the values before the first of them. Values of operators in `unlike` may differ, because the
     runtime computes those operators differently in the two models. Raises EvaluationError.
     """
+    # Each run of a random operator gives other numbers.
     if is_random(original.model) or is_random(result.model):
         return ValueDifference(problem="the model contains random operators")
     types = ValueTypes(original.model, shapes_of(feeds[0]))
@@ -206,6 +209,7 @@ def first_difference(
     compared: set[str] = set()
 
     def differences(cuts: Sequence[str]) -> Iterator[tuple[str, str]]:
+        # All values at once may need too much memory.
         reads, parts = Reads(result.model, cuts), chunks(cuts, types, _MEMORY)
         for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts, outputs):
             problem = ""
@@ -220,6 +224,7 @@ def first_difference(
                 maker = f"{result_producers[name].op_type} {node_label(result_producers[name])!r}"
                 yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
 
+    # With a claim of identity, the first difference is the fault.
     if claimed:
         name, problem = next(differences(cuts), ("", ""))
         return ValueDifference(name, problem, frozenset(compared))

@@ -136,8 +136,10 @@ def _write_unsigned(located: LocatedBody, types: TypeTable, names: Names) -> int
         ]
         for product in affected:
             for index in (product.second, product.second_zero):
+                # Omitted inputs at the end get a place.
                 node.input.extend([""] * (index + 1 - len(node.input)))
                 name = node.input[index]
+                # One conversion serves all nodes.
                 if name not in written:
                     written[name] = names.fresh(f"{name or 'zero'}_as_uint8")
                     nodes.extend(_raised(name, written[name], names))

@@ -116,6 +116,7 @@ def _checked(body: Body) -> dict[int, Written]:
     written_by_index: dict[int, Written] = {}
     dims = {entry.name: entry.dims for entry in getattr(body, "initializer", ())}
     for index, node in enumerate(body.node):
+        # Only a table whose size is known can be checked.
         if node.op_type == "GatherBlockQuantized" and node.domain == _DOMAIN and node.input[2] in dims:
             axis = next((entry.i for entry in node.attribute if entry.name == "gather_axis"), 0)
             written_by_index[index] = partial(_with_checked_indices, length=dims[node.input[2]][axis])
@@ -144,6 +145,7 @@ def _skips(body: Body) -> dict[int, Written]:
 
 def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
     """Return nodes that add the inputs, and the LayerNormalization of the sum."""
+    # Omitted inputs at the end count as empty.
     x, skip, gamma, beta, bias = [*node.input, "", ""][:5]
     summands = [entry for entry in (x, skip, bias) if entry]
     total = (node.output[3] if len(node.output) > 3 else "") or names.fresh(f"{node.output[0]}_sum")

@@ -32,6 +32,7 @@ def computed_by_body(model: onnx.ModelProto) -> frozenset[str]:
     used = {node.op_type for node in all_nodes(model) if is_onnx(node.domain)} - {"Constant"}
     return frozenset(
         operator
+        # The installed ONNX Runtime may know fewer operators than the model uses.
         for operator in used & versions.keys()
         if (usable_versions := [version for version in versions[operator] if version <= opset])
         and not any(_takes(kernel, max(usable_versions)) for kernel in kernels.get(operator, ()))

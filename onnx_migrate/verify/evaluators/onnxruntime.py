@@ -163,6 +163,7 @@ def _threads() -> int:
 
 def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
     text = shortened(str(error))[:_LONGEST]
+    # Lack of memory is no fault of the model.
     raise_if_out_of_memory(error, without_source_locations(text))
     node_in_text = _NODE.search(text)
     node = (node_in_text["name"] or node_in_text["other"] or "") if node_in_text else ""

@@ -44,12 +44,14 @@ _FLOATS = {"QLinearAdd": 8, "QLinearMul": 8, "QLinearGlobalAveragePool": 5}
 
 def pools_by_rows(body: Body) -> dict[int, Written]:
     """Return how the nodes are run, by place, that average windows of two axes over dequantised values, which a Div reads."""
+    # Few models have such a pool.
     if not any(node.op_type == "AveragePool" for node in body.node):
         return {}
     producer_of = producers(body)
 
     def source(name: str) -> onnx.NodeProto:
         node = producer_of.get(name, onnx.NodeProto())
+        # A Transpose moves the values only.
         return producer_of.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
 
     read = (source(node.input[0]) for node in body.node if node.op_type == "Div")
@@ -82,6 +84,7 @@ def _by_floats(node: onnx.NodeProto, names: Names, *, channels_last: int = 0) ->
     *triples, scale, zero = node.input
     values = [write.put("DequantizeLinear", *triples[at : at + 3]) for at in range(0, len(triples), 3)]
     if channels_last:
+        # The pool of the standard has its channels second.
         values = [write.put("Transpose", *values, perm=[0, channels_last - 1, *range(1, channels_last - 1)])]
     computed = write.put(node.op_type.removeprefix("QLinear"), *values)
     if channels_last:
@@ -103,6 +106,7 @@ def _by_rows(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
             attribute.ints[:] = (
                 [*numbers[:2], 0, *numbers[2:], 0] if attribute.name == "pads" else [*numbers, 1]
             )
+    # A 0 copies the length of an axis.
     pool.input[0] = write.put("Reshape", node.input[0], write.constant([0, 0, 0, 0, 1]))
     pool.output[0] = names.fresh(f"{node.output[0]}_pooled")
     write.nodes.append(pool)

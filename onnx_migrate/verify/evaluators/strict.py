@@ -182,6 +182,7 @@ class _Wrapping:
         for index, value in enumerate(step.inputs):
             if value is not None and value.dtype in NARROW:
                 node.input[index] = self._widened(value)
+        # An attribute that states a narrow type would narrow the result again.
         attribute = TYPE_BY_ATTRIBUTE.get(node.op_type) if not step.domain else None
         for stated in node.attribute:
             if stated.name == attribute and stated.i in NARROW:
@@ -195,6 +196,7 @@ class _Wrapping:
                     self._round(wide, value.name, value.dtype)
                     continue
                 self._wide[value] = wide
+                # Some readers still need the value in its narrow type.
                 if self._is_read_narrow(value):
                     self._cast(wide, value.name, value.dtype)
 
@@ -230,6 +232,7 @@ class _Wrapping:
         if value not in self._wide:
             self._wide[value] = wide = self._names.fresh(f"{value.name}_widened")
             tensor = None if value.name in self._sparse else value.tensor
+            # Data in files is not read here, so the model casts it.
             if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
                 self._cast(value.name, wide, TensorProto.FLOAT)
             else:
@@ -279,6 +282,7 @@ def _round_constants(frame: Frame, kind: int, names: Names, *, stored: bool) -> 
     nodes: list[onnx.NodeProto] = []
     for value in frame.values.values():
         is_input = value.maker is None and value.tensor is None and not frame.key
+        # Only inputs and constants of float32 are rounded here.
         if value.dtype != TensorProto.FLOAT or not (is_input or _fits(value.tensor, kind)):
             continue
         if stored and (value.tensor is None or prod(value.tensor.dims) <= STORED_ONCE):

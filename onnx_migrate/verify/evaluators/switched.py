@@ -122,6 +122,7 @@ class _Rounding:
         }
         plain_nodes = [_copy(step.node) for step in steps]
         rounding = self._rounding(steps, {})
+        # An If costs time, and is useless without rounding.
         if len(rounding) == len(plain_nodes):  # nothing is rounded
             self._nodes += plain_nodes
             return
@@ -137,6 +138,7 @@ class _Rounding:
         for step in steps:
             node = _copy(step.node)
             is_narrow = not self._weights and any(value.name in self._narrow for value in step.made)
+            # Moving elements does not round.
             computes = is_narrow and not self._only_moves(step)
             for index, value in enumerate(step.inputs):
                 if value is None:

@@ -48,6 +48,7 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
             raise RuntimeError("mnnconvert does not convert it")
         names = list(example)
         runtime = nn.create_runtime_manager(({"precision": "high", "backend": "CPU", "numThread": 1},))
+        # Large Winograd tiles lose digits.
         runtime.set_hint(_WINOGRAD_MEMORY_LEVEL, 0)
         module = nn.load_module_from_file(converted, names, outputs, runtime_manager=runtime)
     if module is None:

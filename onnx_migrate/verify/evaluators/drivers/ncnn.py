@@ -54,6 +54,7 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         "bf16_storage",
         "vulkan_compute",
     ):
+        # Older releases lack some options.
         if hasattr(net.opt, f"use_{option}"):
             setattr(net.opt, f"use_{option}", False)
     with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,7 @@ def version() -> str:
 def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
     """Load a model."""
     if hasattr(onnxruntime, "set_default_logger_severity"):
+        # The messages would mix with the answers.
         onnxruntime.set_default_logger_severity(4)
     options: dict[str, Any] = {}
     if hasattr(onnxruntime, "get_available_providers"):

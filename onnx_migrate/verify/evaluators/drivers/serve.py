@@ -18,6 +18,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Serve until stdin ends."""
+    # The runtime may be installed in a folder of its own.
     sys.path[:0] = sys.argv[2:]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # output of native code must not mix with the answers
