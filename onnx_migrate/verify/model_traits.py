@@ -76,6 +76,7 @@ def dependents(
 def needed_nodes(nodes: Sequence[NodeProto], values: Iterable[str]) -> list[NodeProto]:
     """Return the nodes of a body that compute these values, in their order."""
     wanted, needed = set(values), []
+    # Backwards, because a node is needed only if a later one reads it.
     for node in reversed(nodes):
         if not wanted.isdisjoint(node.output):
             wanted.update(names_read(node))
@@ -111,6 +112,7 @@ def _random_functions(model: onnx.ModelProto, inference: Set[str]) -> dict[Funct
             else:
                 callers.setdefault(called(node), []).append(key)
     waiting = list(random_operators)
+    # A call of a random function is random, too.
     while waiting:
         callee = waiting.pop()
         for caller in callers.get(callee, ()):
@@ -205,6 +207,7 @@ def with_attribute_data(runnable: Runnable) -> onnx.ModelProto:
     """
 
     def is_elsewhere(node: NodeProto, attribute: onnx.AttributeProto) -> bool:
+        # Constants are read where they are needed, and may be large.
         if attribute.type != onnx.AttributeProto.TENSOR or node.op_type == "Constant":
             return False
         return bool(attribute.t.data_location == TensorProto.EXTERNAL)

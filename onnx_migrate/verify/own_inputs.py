@@ -53,6 +53,7 @@ def _of_each_size(feeds: tuple[Feed, ...]) -> list[Feed]:
     first_by_shapes: dict[tuple[object, ...], Feed] = {}
     for feed in feeds:
         first_by_shapes.setdefault(tuple(getattr(value, "shape", ()) for value in feed.inputs.values()), feed)
+        # A few shapes are enough for the search of free dims.
         if len(first_by_shapes) == _SIZES:
             break
     return list(first_by_shapes.values())

@@ -71,15 +71,18 @@ class Prover:
         """
         verdict = self.verify(segment)
         if verdict.load is not None:
+            # A model that does not load has no dims to prove.
             raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
             raise differing(verdict)
         interfaces = Interface.of(segment.original.proto), Interface.of(segment.result.proto)
+        # User passes may make dims dynamic that the plan does not know.
         new_dims = (plan or DimPlan()).made_between(*interfaces)
         symbols = new_dims.frozen_sizes
         if not symbols:
             return Proof(verdict)
         if unproved is not None and not unproved.determined:
+            # A proof that ran out of time would do so again.
             return Proof(_not_proved(verdict, unproved), unproved)
         with requires_unchanged(segment.original, segment.result):
             proof = prove_dynamic(
@@ -164,6 +167,7 @@ class Prover:
         """
         require_onnxruntime("a run of the model", "nothing else runs the original")
         if self._original is not None and self._original[0] is model:
+            # The original is used in many comparisons, and is written once.
             return self._original[1]
         given_proto = model.as_given
         if model.weights.memory and (
@@ -176,6 +180,7 @@ class Prover:
                 given_proto = files.load(path.with_name("given.onnx")).proto
             files.save(model, path)
             model = files.load(path)
+        # Equal models must give equal bytes.
         structure = model.proto.SerializeToString(deterministic=True)
         return Runnable(
             structure=structure,
@@ -252,6 +257,7 @@ def first_difference(
         return None
     begin = time.perf_counter()
     good, bad = -1, len(stages) - 1
+    # The last stage is known to differ.
     untried = list(range(bad))
     # A binary search: one proof takes long, and there may be dozens of passes.
     while untried and time.perf_counter() - begin < _PATIENCE and process.seconds_left():

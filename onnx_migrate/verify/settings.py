@@ -52,6 +52,7 @@ class Settings:
     def feeds(self) -> Feeds | None:
         """Return the user's inputs, None for random ones. Raises UsageError if they cannot be read."""
         own_inputs = self.input_data
+        # The inputs are read when the model is known.
         if isinstance(own_inputs, LateFeeds):
             return own_inputs.feeds
         return own_inputs if own_inputs is None or isinstance(own_inputs, Feeds) else Feeds.of(own_inputs)
@@ -114,6 +115,7 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
     paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
     absolute_paths = tuple(map(absolute, paths))
     for path in absolute_paths:
+        # A missing library would show only when a session is made.
         if not os.path.isfile(path):
             raise UsageError(
                 f"{path}: there is no such library of custom operators",

@@ -36,6 +36,7 @@ class OutputTolerances(Tolerance):
         general = {
             tolerance_field.name: getattr(self, tolerance_field.name) for tolerance_field in fields(Tolerance)
         }
+        # A limit for one output replaces the general one.
         rtol, atol = dict(self.rtols).get(output, self.rtol), dict(self.atols).get(output, self.atol)
         return Tolerance(**{**general, "rtol": rtol, "atol": atol})
 

@@ -70,6 +70,7 @@ class _Weight:
         if tensor.data_location != two.data_location or tensor.data_location != TensorProto.EXTERNAL:
             return bool(tensor == two)
         same_folder = self.weights.folder == other.weights.folder
+        # Equal locations mean the same data only in the same files.
         if same_folder and self.weights.source == other.weights.source:
             in_memory = location_of(tensor).startswith(MEMORY)
             if not in_memory and list(tensor.external_data) == list(two.external_data):
@@ -87,6 +88,7 @@ def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
     theirs = _weights_of(result)
     for name, weight in _weights_of(original).items():
         other = theirs.get(name)
+        # Weights of other types or dims are another value.
         if other is None or weight.kind != other.kind or weight.is_same(other):
             continue
         if difference := bit_difference(name, numbers(weight.array), numbers(other.array)):
@@ -106,6 +108,7 @@ def _weights_of(model: Model) -> dict[str, _Weight]:
                     attribute.t for attribute in node.attribute if attribute.type == AttributeProto.TENSOR
                 )
                 stored_tensors += [(node.output[0], value) for value in values]
+    # A name in two bodies may stand for two weights.
     count = Counter(name for name, _ in stored_tensors)
     return {
         name: _Weight(tensor, model.weights)
@@ -128,6 +131,7 @@ def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[str
         if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
             continue
         old = old_nodes.get(node.output[0])
+        # Only the weight may differ.
         if old is None or not _same_node(old, node):
             continue
         old_weight, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
@@ -195,6 +199,7 @@ def _unscaled(unsimplified: Array, simplified: Array, group: int) -> int:
     """
     if unsimplified.shape[0] % group:
         return 0
+    # Each group has channels of its own.
     shape = (group, unsimplified.shape[0] // group, unsimplified.shape[1], -1)
     return sum(
         _unscaled_in_group(old_group, other)

@@ -72,6 +72,7 @@ class Transforms:
                     axis = len(shape) if number is None else number  # which none has
                 elif _opset(self.model) >= 20:
                     axis = -2
+                # The last axis holds real and imaginary parts.
                 if not -len(shape) <= axis < len(shape) - 1:
                     continue
                 size, parts = shape[axis], shape[-1]
@@ -111,6 +112,7 @@ def _loses_digits(length: int) -> bool:
 def _waves(rows: int, columns: int, length: int) -> Array:
     """Return the complex exponential of minus i times the angles; rows from `length` on are zero."""
     row_numbers = np.arange(rows)
+    # Angles repeat after a whole turn, and small angles keep their digits.
     angles = np.outer(row_numbers, np.arange(columns)) % length * (2 * np.pi / length)
     return np.asarray(np.exp(-1j * angles) * (row_numbers < length)[:, None])
 
@@ -146,6 +148,7 @@ def _dft(
     write = WrittenNodes(node.output[0], names)
     put, constant = write.put, write.constant
     waves = _waves(size, count, length)
+    # The inverse transform turns the other way, and divides by the length.
     waves = waves.conj() / length if settings.get("inverse") else waves
     # Real and imaginary parts stand side by side: those of the signal in rows, those of the result in columns.
     table = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)[

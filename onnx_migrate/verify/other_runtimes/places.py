@@ -49,6 +49,7 @@ def place_of(text: str) -> RuntimeRequest:
     """
     head, _, folder = text.strip().partition("@")
     name, _, version = (part.strip() for part in head.partition("=="))
+    # Users name the package or the product.
     name = _ALIASES.get(name.lower(), name.lower())
     if name not in TITLES:
         meant = did_you_mean(name, TITLES)
@@ -59,6 +60,7 @@ def place_of(text: str) -> RuntimeRequest:
         )
     runtime_place = _in_folder(name, folder) if folder else Place.here(name)
     try:
+        # The process tells the version that really runs.
         with ForeignProcess(runtime_place, Limits(_PATIENCE)) as process:
             runtime = process.runtime
     except NotInstalled as error:
@@ -67,6 +69,7 @@ def place_of(text: str) -> RuntimeRequest:
             code="runtime-not-installed",
             hint=_command(name, version, folder),
         ) from error
+    # A request for a version must not run another one.
     if version and not _is(runtime, version):
         raise UsageError(
             f"{text!r} asks for another version than the one that is there, {runtime}",
@@ -106,5 +109,6 @@ def _is(runtime: str, version: str) -> bool:
     """Return whether a name with a version, for example "ONNX Runtime 1.9.0", has this version or one of its patches."""
     number = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
     have = number[0].split(".") if number else []
+    # A request for 1.9 accepts 1.9.0.
     wanted = version.split(".")
     return have[: len(wanted)] == wanted

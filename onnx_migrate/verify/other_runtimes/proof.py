@@ -148,6 +148,7 @@ def prove_models(
     models = {"original": original, "result": result}
     if intended is not None and intended is not original:
         models["intended"] = intended
+    # Each runtime draws other numbers.
     random = any(is_random(model.proto) for model in models.values())
     with TemporaryFolder() as folder:
         written = {}
@@ -181,6 +182,7 @@ def prove_in(
     """
     say = settings.listen or (lambda _: None)
     say("inputs")
+    # The expected outputs are computed once for all runtimes.
     ending = settings.alone.call(EXPECTED_VALUES, intended or original, result, settings.for_child)
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
@@ -259,6 +261,7 @@ class _Runtime:
             with Foreign(model, runtime_place, self._limits) as evaluator:
                 for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
                     returned = evaluator.run(feed)
+                    # Some runtimes return shapes without axes of 1.
                     values, forms = in_form_of(returned, wanted, loses_axes=runtime_place.name in LOSES_AXES)
                     runs.append(values)
                     notes.update(dict.fromkeys(forms))
@@ -269,6 +272,7 @@ class _Runtime:
         worst: dict[str, Comparison] = {}
         for entry in self._compared(expected.outputs, runs):
             both = Side(comparisons=(worst.get(entry.output, entry), entry))
+            # Of several feeds, the worst comparison is reported.
             worst[entry.output] = both.worst or entry
         return Side(comparisons=tuple(worst.values())), runs, list(notes)
 

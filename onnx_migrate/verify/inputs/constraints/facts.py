@@ -102,6 +102,7 @@ class Facts:
                 values[node.output[0]] = np.array(dims[slice(at.get("start", 0), at.get("end"))], np.int64)
             return
         inputs = [values.get(name, self._constant(name)) if name else None for name in node.input]
+        # An omitted input needs no value.
         if not inputs or any(part is None and name for part, name in zip(inputs, node.input, strict=True)):
             return
         result = compute(node.op_type, attributes_of(node), inputs)

@@ -42,12 +42,14 @@ def input_ranges(
     The function follows an input through nodes that pass its elements through or do integer arithmetic, into sub-graphs and into
     local functions. `shapes` are those that the inputs will have.
     """
+    # Readers inside functions count like those around them.
     flat = without_functions(model)
     readers, facts = _readers(nested_nodes(flat.graph.node)), Facts(flat, shapes)
     ranges: dict[str, Range] = {}
     for value in model.graph.input:
         text = value.type.tensor_type.elem_type == TensorProto.STRING
         for accepted in _accepted(value.name, readers, facts, set()):
+            # Ranges of numbers say nothing about texts, and vice versa.
             if bool(accepted.words) != text:
                 continue
             earlier_range = ranges.get(value.name)

@@ -62,6 +62,7 @@ def constants_beside(meetings: Iterable[Meeting], dtype: np.dtype[Any]) -> list[
     distinct: list[Beside] = []
     for meeting in meetings:
         for constant in _of_meeting(meeting, dtype):
+            # A constant that several nodes read gives the same feeds.
             if not any(constant.same(earlier) for earlier in distinct):
                 distinct.append(constant)
     return distinct[:MOST_CONSTANTS]
@@ -95,10 +96,12 @@ def _replaced(argument: Argument, dtype: np.dtype[Any]) -> Array:
 
 def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) -> CornerValue | None:
     """Return values for one of three turns: over all turns each element is the constant, the next above and the next below."""
+    # Each element of the input may meet another element of the constant.
     constant = _at_positions(met.constant, value.base.shape, rng)
     if constant is None or not value.base.size:
         return None
     positions = np.arange(value.base.size).reshape(value.base.shape)
+    # Integers have whole neighbours.
     if value.dtype.kind in "iu":
         return CornerValue(_whole(constant, met, turn, positions, value.dtype))
     with np.errstate(all="ignore"):
@@ -106,6 +109,7 @@ def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) 
         steps = (turn + positions) % STEPS
         values = np.choose(steps, [near, _next(near, np.inf), _next(near, -np.inf)])
     usable = np.isfinite(values) | (np.isnan(near) & (steps == 0) & met.nan)
+    # NaN and infinities would hide all other elements.
     return CornerValue(np.where(usable, values, value.base).astype(value.dtype), usable)
 
 
@@ -114,11 +118,13 @@ def _at_positions(constant: Array, shape: tuple[int, ...], rng: np.random.Genera
     if constant.size == prod(shape):
         return constant.reshape(shape)
     try:
+        # The node broadcasts the constant in the same way.
         whole = np.broadcast_shapes(constant.shape, shape)
     except ValueError:
         return None
     if whole == shape:
         return np.broadcast_to(constant, shape)
+    # A large broadcast would cost more than it shows.
     if prod(whole) > _LARGEST:
         return None
     # Of several elements that one element meets, a random one comes last and stays.
@@ -149,6 +155,7 @@ def _whole(constant: Array, met: Beside, turn: int, places: Array, dtype: np.dty
     for position, number in zip(places.reshape(-1).tolist(), numbers, strict=True):
         factor = _MULTIPLES[(turn + position // STEPS) % len(_MULTIPLES)] if met.multiples else 1
         near = _multiple(round(number), factor, low, high) + _SPREAD[(turn + position) % STEPS]
+        # A division by 0 is not defined for integers.
         neighbours.append(1 if met.divisors and not near else min(max(near, low), high))
     return np.array(neighbours, dtype).reshape(constant.shape)
 

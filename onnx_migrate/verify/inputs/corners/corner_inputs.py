@@ -81,6 +81,7 @@ class CornerInputs:
         """Return the inputs that are arrays of types that numpy has."""
         ranges, values_by_input = self.source.ranges, {}
         for name, array in base.items():
+            # NumPy cannot compute with other types.
             if isinstance(array, np.ndarray) and array.dtype.isbuiltin == 1 and array.dtype.kind in "biufO":
                 meetings, wanted = self._known(name, array.dtype)
                 values_by_input[name] = InputValue(name, array, ranges.get(name), wanted, meetings)

@@ -73,6 +73,7 @@ class Corners(WholeInputs):
         if base is None or first is None:
             return None
         inputs = self._values(base)
+        # A fixed seed lets each run draw the same corners.
         rng = self._rng(7)
         mixed = {name: self._some(value, first[name], rng) for name, value in inputs.items()}
         feed = self._feed("corners", base, mixed)
@@ -111,6 +112,7 @@ class Corners(WholeInputs):
             corners = {name: self._at(value, rng, number) for name, value in inputs.items()}
             feed = self._feed("corners" if not number else f"corners {number + 1}", base, corners)
             if feed is not None:
+                # An index at its limit may make the model fail, so the feed without it stands ready.
                 calmer = {
                     name: corner for name, corner in corners.items() if not self._is_index(inputs[name])
                 }
@@ -166,6 +168,7 @@ class Corners(WholeInputs):
 
     def _even(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
         """Inputs all of whose elements are one number: means and sums of them are at a threshold then."""
+        # All elements alike give sums and means that are exactly known.
         inputs = self._values(base)
         most = max((len(value.interest.even) for value in inputs.values()), default=0)
         for number in range(min(most, _MOST_FEEDS)):
@@ -189,6 +192,7 @@ class Corners(WholeInputs):
             base = self._base("normal", 20 + number)
             if base is None:
                 return
+            # Only masks have these patterns.
             flags = {name: value for name, value in self._values(base).items() if value.is_mask}
             mask_values = {
                 name: self._mask(value, kind, position)
@@ -204,6 +208,7 @@ class Corners(WholeInputs):
         if base is None:
             return
         inputs, rng, flow = self._values(base), self._rng(30), self.flow
+        # Restricted inputs must stay within their range.
         numbers = {
             name: value
             for name, value in inputs.items()
@@ -232,15 +237,18 @@ class Corners(WholeInputs):
             huge, less = (self._feed("huge elements", base, values) for values in pair)
             if huge is not None and less is not None:
                 yield CornerFeed(huge, (less,), finite=True)
+        # Small numbers show the epsilon of a normalisation.
         if normalises(flow):
             tiny = self._feed("small numbers", base, floats_by(lambda value: floats.small(value, rng)))
             if tiny is not None:
                 yield CornerFeed(tiny, finite=True)
+        # Other kernels treat NaN in different ways.
         if keeps_nan(flow):
             made_nan = floats_by(lambda value: floats.without_numbers(value, rng, infinities=same))
             feed = self._feed("NaN and infinities" if same else "NaN", base, made_nan)
             if feed is not None:
                 yield CornerFeed(feed)
+        # Infinities alone do not become NaN in these models.
         if bounds_infinities(flow) or (same and any(value.base.size < _FEW for value in numbers.values())):
             feed = self._feed("infinities", base, floats_by(lambda value: floats.infinite(value, rng)))
             if feed is not None:

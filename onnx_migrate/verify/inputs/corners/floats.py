@@ -55,6 +55,7 @@ def at_columns(value: InputValue, rng: np.random.Generator) -> CornerValue:
     for column, numbers in value.interest.columns.items():
         if numbers and column < (values.shape[-1] if values.ndim else 0):
             chosen = rng.choice(np.array(numbers, values.dtype), values[..., column].shape)
+            # Some elements keep their usual number.
             from_numbers = rng.random(chosen.shape) < 0.8
             values[..., column] = np.where(from_numbers, chosen, values[..., column])
             fixed[..., column] = from_numbers

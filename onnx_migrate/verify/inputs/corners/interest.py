@@ -70,6 +70,7 @@ def interest(flow: Flow, name: str, dtype: np.dtype[Any]) -> Interest:
             continue
         ties = ties or compares_elements(argument)
         by_column = columns_at(argument)
+        # Trees compare columns separately.
         if by_column and path.in_place:
             columns = {
                 at: tuple(_all_around(path, column_numbers, dtype))

@@ -69,6 +69,7 @@ def sizes_for(source: RandomInputs, name: str, shape: tuple[int, ...]) -> dict[s
     sizes_by_key: dict[str, int] = {}
     usual = source.shapes[name]
     axes = {len(usual) - len(shape) + at: size for at, size in enumerate(shape) if size > 1}
+    # An axis of the right length needs no change.
     missing = {axis: size for axis, size in axes.items() if axis >= 0 and usual[axis] != size}
     for key, size in open_dims(source.model, source.shapes).items() if missing else ():
         # The axis belongs to the open dim if it grows with it.

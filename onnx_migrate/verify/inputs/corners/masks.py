@@ -16,6 +16,7 @@ MASKS = ("masks of ones", "masks of zeros", "padded masks")
 def mask(value: InputValue, kind: str, place: int) -> CornerValue:
     """Return a mask of a kind; a single flag is set in every second input, beginning with the first or the second."""
     base = value.base
+    # A single flag has only two values.
     if base.size <= 1:
         flag = (place + MASKS.index(kind)) % 2
         return CornerValue(np.full_like(base, flag))
@@ -28,6 +29,7 @@ def _padded(base: Array) -> Array:
     """Return a mask whose rows are in turn padded on the right, empty, padded on the left, and full."""
     length = base.shape[-1]
     values = np.ones_like(base)
+    # Each row gets another kind of padding.
     for index, row in enumerate(values.reshape(-1, length)):
         unpadded = max(1, length // 2 - index // 4 % max(1, length // 4 + 1))
         if index % 4 == 0:

@@ -77,6 +77,7 @@ def _constants(argument: Argument, first: int = 0) -> list[float]:
     """The constants that the node reads beside this input, from a position on."""
     constants: list[float] = []
     for at, name in enumerate(argument.node.input[first:], first):
+        # Only constants are thresholds.
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "iuf":
             constants += sorted(set(constant.ravel().astype(np.float64).tolist()))
@@ -162,6 +163,7 @@ def columns_at(argument: Argument) -> dict[int, list[float]]:
         return {}
     settings: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     splits = settings.get("nodes_values", [])
+    # Versions of the operator store the splits in different attributes.
     for tensor in ("nodes_values_as_tensor", "nodes_splits"):
         if tensor in settings:
             splits = numpy_helper.to_array(settings[tensor]).ravel().tolist()
@@ -189,6 +191,7 @@ def words_at(argument: Argument) -> list[str]:
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "OSU":
             words += [
+                # Attributes hold texts as bytes.
                 word.decode() if isinstance(word, bytes) else str(word)
                 for word in constant.ravel()[:_MOST_NUMBERS]
             ]

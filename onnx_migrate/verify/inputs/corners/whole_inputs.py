@@ -29,6 +29,7 @@ class WholeInputs(CornerInputs):
             return
         inputs, rng = self._values(base), self._rng(10)
         constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
+        # The input with most constants decides how many feeds there are.
         for at in range(first, min(end, max(map(len, constants.values()), default=0))):
             met = {name: every[at] for name, every in constants.items() if at < len(every)}
             fitting = self._fitting(met, base)
@@ -87,6 +88,7 @@ class WholeInputs(CornerInputs):
         tied = {
             name: value
             for name, value in self._values(base).items()
+            # A choice needs two elements.
             if self._is_any(value) and value.base.size > 1 and self._chooses(value)
         }
         if not tied and self.flow.operators & {"ArgMax", "ArgMin"}:
