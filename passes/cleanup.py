@@ -66,6 +66,7 @@ class Cleanup(Pass):
         """
         body, path = located.body, located.path
         each = names_read_by_each(body.node, located.operators)
+        # A graph inside may read any of these values.
         read = {*output_names(body), *filter(None, chain.from_iterable(each))}
         live: list[onnx.NodeProto] = []
         dead = 0
@@ -87,7 +88,9 @@ class Cleanup(Pass):
             )
         if not isinstance(body, onnx.GraphProto):
             return bool(dead)
+        # An initializer that is also an input belongs to the interface.
         read.update(value.name for value in body.input)
+        # Annotations name weights, too.
         for note in body.quantization_annotation:
             read.update((note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)))
         used = [tensor for tensor in body.initializer if tensor.name in read]

@@ -58,6 +58,7 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
+        # Inputs and outputs are not in value_info.
         ends = {value.name: value for value in (*inferred.input, *inferred.output)}
 
         @cache
@@ -72,6 +73,7 @@ class DeclaredShapes(Pass):
         idle = {value.name for value in graph.value_info if contradict(dims_of(value), found(value.name))}
         if not outputs and not idle:
             return model
+        # A wrong inferred shape must not replace a right declared one.
         doubtful = _doubtful(model, found)
         if doubtful is not None:
             log.note(

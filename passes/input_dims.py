@@ -39,6 +39,7 @@ def requested_dims(request: DynamicAxes | None, model: Model, log: ChangeLog) ->
     """
     if request is None:
         return DimPlan()
+    # Two passes ask for the same plan.
     recorded = log.fact(RequestedDims, "", "")
     if recorded is None or recorded.request != request:
         recorded = RequestedDims(request, DimPlan.of(request, Interface.of(model.proto)))
@@ -94,6 +95,7 @@ def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
             continue
         dims = dims_of(value)
         axes = (
+            # An input without a rank may have any axis.
             dict.fromkeys(range(MOST_AXES), "")
             if dims is None
             else {

@@ -54,6 +54,7 @@ def decompose_or_leave(
 
     while True:
         trial = log.trial()
+        # Inlining changes the model, and a refused trial must leave no trace.
         whole = model.copy() if may_stay is not None else model
         fitted = decompose_model(model, asked, log, pass_name, **how)
         refused = {

@@ -91,6 +91,7 @@ class LowerOpset(Pass):
         refusal = _refusal(lowered.refusals)
         if not nearest:
             raise refusal
+        # The log must not have changes of the failed trial.
         trial.roll_back()
         reached = max(refused.nearest for refused in lowered.refusals)
         log.note(

@@ -53,6 +53,7 @@ _GUARD = "let the model give it values for which it is defined: by a Clip around
 def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Take the branch of a known condition; for an unknown one compute both branches, and choose."""
     graphs = {attribute: graph for attribute, _, graph in subgraphs(node)}
+    # The nodes that are written from here on belong to this node.
     condition, start = at.number(env, node.input[0]), len(at.rw.preceding)
     if condition is not None:
         branch_name = "then_branch" if condition else "else_branch"
@@ -77,6 +78,7 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     extra = _extra(at, at.rw.preceding[start:])
     chosen = at.tensor(env, node.input[0])
     if at.rw.shape(chosen) != ():
+        # Where needs a condition that broadcasts, so it becomes a scalar.
         chosen = at.name_of(at.op.Reshape(at.value(chosen), np.zeros(0, np.int64)))
     results = [
         _choice(at, chosen, then_value, other)

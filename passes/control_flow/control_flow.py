@@ -105,6 +105,7 @@ class ControlFlow(FittingPass):
                     subject=error.where.node if error.where else "",
                     severity="warning",
                 )
+            # With best effort, the model stays as it was.
             return whole
         if refusals:
             raise _one(refusals)
@@ -138,6 +139,7 @@ class ControlFlow(FittingPass):
 
     def _report(self, model: Model, expansions: list[Expansion], log: ChangeLog) -> None:
         """Report the replacement of each node, and how many of its nodes remain after cleanup."""
+        # The cleanup of dead values may have removed some of the nodes.
         alive = {name for node in model.proto.graph.node for name in node.output}
         for expansion in expansions:
             # Cleanup removes nodes that no output depends on, so only the others count.

@@ -181,6 +181,7 @@ class Evaluator:
             self.where = outer
 
     def _copy(self, node: onnx.NodeProto, env: Env) -> Iterable[str]:
+        # One node draws its numbers once.
         if self.rounds and node.op_type in RANDOM and is_onnx(node.domain):
             with self._at(node):
                 self.refuse("copies of it for each round draw other random numbers than the one node")
@@ -201,6 +202,7 @@ class Evaluator:
 
     def _rename(self, graph: onnx.GraphProto, env: Env) -> None:
         """Rename the values that a remaining sub-graph reads from outside to the ones that replace them."""
+        # Names that the graph defines itself hide outer ones.
         own = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
         for node in graph.node:
             for index, name in enumerate(node.input):
@@ -220,6 +222,7 @@ class Evaluator:
         rw = self.rw
         if self.guard is not None:
             self.guard(node)
+        # The facts need the node in the scope.
         rw.scope.register(node)
         self.facts.refine(node, rw.version)
         self.facts.add(node)
@@ -372,6 +375,7 @@ class Evaluator:
             for node in rw.preceding:
                 if any(name in output_names for name in node.output):
                     self.facts.add(node)
+        # Other nodes give the outputs now.
         rw.remove()
         return {name: _renamed(value, renamed) for name, value in held.items()}
 

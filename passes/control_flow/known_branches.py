@@ -99,6 +99,7 @@ class _Folder:
         if not _is_if(node) or not node.input:
             return None
         condition = facts.value(node.input[0])
+        # A condition of several elements is not valid.
         if condition is None or condition.size != 1:
             return None
         wanted = "then_branch" if condition.item() else "else_branch"
@@ -141,6 +142,7 @@ class _Folder:
 def _spliced(node: onnx.NodeProto, branch: onnx.GraphProto, scope: Scope) -> list[onnx.NodeProto]:
     """Return the nodes of a branch for the body of its If, whose outputs they give; initializers are moved to the body."""
     fresh = scope.names.fresh
+    # Initializers of the branch may have names that the body uses.
     renamed = {name: fresh(name) for name in sorted(initializer_names(branch))}
     for tensor in branch.initializer:
         copy = onnx.TensorProto()
@@ -149,6 +151,7 @@ def _spliced(node: onnx.NodeProto, branch: onnx.GraphProto, scope: Scope) -> lis
         scope.add_tensor(copy)
     produced = {name for inner in branch.node for name in inner.output if name}
     for inner, outer in zip(output_names(branch), node.output, strict=True):
+        # Only a node of the branch can take the name of the output.
         if outer and inner in produced and inner not in renamed:
             renamed[inner] = outer
     final_names = set(renamed.values())
@@ -156,6 +159,7 @@ def _spliced(node: onnx.NodeProto, branch: onnx.GraphProto, scope: Scope) -> lis
     nodes = [_renamed(inner, renamed, scope) for inner in branch.node]
     for inner, outer in zip(output_names(branch), node.output, strict=True):
         source = renamed.get(inner, inner)
+        # One value may be several outputs.
         if outer and (source != outer or outer not in final_names):
             name = fresh(f"{outer}_identity")
             nodes.append(onnx.helper.make_node("Identity", [source], [outer], name=name))
@@ -179,6 +183,7 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], scope: Scope) -> on
 
 def _rename_reads(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     own = set(_defined(graph))
+    # Names that the graph defines itself hide outer ones.
     visible = {old: new for old, new in names.items() if old not in own}
     for node in graph.node:
         for index, name in enumerate(node.input):

@@ -45,6 +45,7 @@ class _Rounds:
         self.at.rounds += 1
         try:
             with self.at.inside(self.node, "body"):
+                # The part of the body that does not depend on the round is written once.
                 if not self.count:
                     same, self.changing = _split(self.graph)
                     self.at.body(self.graph, self.env, same)
@@ -93,6 +94,7 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             at.refuse(_stops(rounds.count), hint=_FIX)
         if not going:
             break
+        # A limit on rounds and nodes keeps the model small.
         _bound(at, rounds.count, most)
         round_inputs = [
             at.constant(_of_rank(rounds.count, rounds.graph, 0)),
@@ -102,6 +104,7 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         condition, *results = rounds.run(round_inputs)
         states = results[: len(states)]
         scanned.append(results[len(states) :])
+        # The condition of this round decides on the next one.
         going = at.number(Env({"": condition}), "")
     why = (
         "its number of rounds is known"
@@ -163,6 +166,7 @@ def _stacked(at: Evaluator, node: onnx.NodeProto, place: int, items: list[Held],
 @handles("Scan")
 def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the rounds of a Scan over an axis whose size is known."""
+    # Scan-8 has other inputs.
     if at.rw.version < 9:
         at.refuse(
             "Scan has a batch axis below opset 9",
@@ -184,6 +188,7 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     rounds, scanned = _Rounds(at, node, env), list[list[Held]]()
     for number in range(count):
         elements = [
+            # A reversed input is read from its end.
             _element(at, source, count - 1 - number if reverse else number, axis)
             for source, axis, reverse in zip(sources, axes, backwards, strict=True)
         ]

@@ -180,6 +180,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     turned = bool(options.get("layout"))
     x = at.op.Transpose(at.value(names[0]), perm=[1, 0, 2]) if turned else at.value(names[0])
     shape = x.static
+    # The number of steps must be known.
     if shape is None:
         at.refuse(f"the dims of {names[0]!r} are not fixed", hint=FIX_DIMS)
     if len(shape) != 3 and at.guard is not None:
@@ -192,6 +193,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     columns, last_h, last_c = [], [], []
     for number in range(2 if kind == "bidirectional" else 1):
         direction = _Direction(at, node.op_type, names, x, options, number)
+        # The reverse direction reads the input from its end.
         order = range(shape[0] - 1, -1, -1) if kind == "reverse" or number else range(shape[0])
         states = {step: direction.step(direction.inputs[step]).name for step in order}
         columns.append(at.stack([states[step] for step in range(shape[0])], 0))

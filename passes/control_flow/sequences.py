@@ -26,6 +26,7 @@ def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]
 
 def _place(at: Evaluator, node: onnx.NodeProto, env: Env, index: int, default: int, end: int) -> int | None:
     """Return a position from the front that lies before `end`; None if it is computed at run time."""
+    # The position is an optional input.
     name = node.input[index] if len(node.input) > index else ""
     position = at.number(env, name) if name else default
     if position is None:
@@ -74,6 +75,7 @@ def element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         return [elements[position]]
     names = [held_element for held_element in elements if isinstance(held_element, str)]
     shapes = {at.static(name) for name in names}
+    # A sequence may hold sequences, which cannot be stacked.
     if len(names) < len(elements) or len(shapes) != 1 or None in shapes:
         at.refuse(
             "its position is computed at run time, and the elements are not known to be of one shape",
@@ -103,6 +105,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             code="sequences",
             hint=FIX_DIMS,
         )
+    # One number is the length of each part; several are the lengths of all.
     parts = part_lengths(lengths, size)
     if parts is None:
         at.refuse(f"an axis of {size} elements is not written as parts of {int(lengths)}", code="sequences")
@@ -112,6 +115,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         if len(parts) == 1
         else [at.name_of(part) for part in at.split(at.value(source), parts, axis)]
     )
+    # Only a sequence of single elements loses the axis.
     if drops_axis(attributes.get("keepdims", 1), lengths, parts):
         names = [at.name_of(at.op.Squeeze(at.value(name), [axis])) for name in names]
     return [SequenceOf(tuple(names))]

@@ -84,6 +84,7 @@ def lower_domain(
     """
     proto = model.proto
     newest = newest_import(proto, domain)
+    # Older bodies need no step.
     if newest is None or newest <= opset:
         return
     lower = Lower(proto, log, pass_name, domain, target=opset)
@@ -91,6 +92,7 @@ def lower_domain(
     _, dead = _rewrite(model, lower, domain, opset, beside, lambda version: version > opset, ir_version)
     if lower.refusals:
         nearest = max(refusal.nearest for refusal in lower.refusals)
+        # The nearest opset is the one that no node refuses.
         first = next(refusal.error for refusal in lower.refusals if refusal.nearest == nearest)
         raise CannotMigrate(
             first.reason,

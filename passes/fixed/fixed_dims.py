@@ -76,10 +76,12 @@ class FixDims(ObligedPass):
         """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
         graph, before = model.proto.graph, Interface.of(model.proto).inputs
         symbols = self._fix_inputs(graph, self.fix, model, log)
+        # Sizes of the user's data fill in the remaining dims.
         if self.all_dims and open_axes(graph):
             symbols |= self._fix_inputs(graph, self._sizes_of_data(model), model, log)
             _require_sizes(open_axes(graph))
         if Interface.of(model.proto).inputs != before:
+            # Declared inner shapes belong to the open dims.
             drop_value_info(model.proto)
         try:
             inferred = inferred_outputs(model.proto)

@@ -69,6 +69,7 @@ class _Hoist:
             return False
         readers = [reader for reader, _ in moved.readers]
         kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader in readers}
+        # All readers must be Casts to one type.
         if len(kinds) != 1 or not (kind := kinds.pop()) or self.ranges.fit(moved):
             return False
         if source.frame is not self.frame:

@@ -169,6 +169,7 @@ class Int32(Pass):
     def _report_outputs(self, graph: Frame, ranges: Ranges, log: ChangeLog) -> frozenset[str]:
         """Return the outputs that may be beyond int32 and keep their type, and name them."""
         values_by_name = {declared.name: graph.find(declared.name) for declared in graph.body.output}
+        # A caller expects the declared type.
         beyond = {
             name: value
             for name, value in values_by_name.items()
@@ -246,11 +247,13 @@ def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
     if change is None:
         return
     refusing = refusing_target(step, plan)
+    # The runtime must support the node in int32.
     if refusing is not None:
         plan.kept[step] = f"{refusing} does not take it in int32"
     elif _lacks_kernel(step):
         plan.kept[step] = "ONNX Runtime does not have the operator in int32"
     else:
+        # Some inputs must be int64 by the standard, such as axes and shapes.
         staying = _STAYING.get(step.node.op_type, ()) if not step.domain else ()
         changed_inputs = tuple(
             changes and input_index not in staying for input_index, changes in enumerate(change.inputs)
@@ -283,6 +286,7 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
             (True, step.outputs, change.outputs),
         )
         for place, (value, changes) in enumerate(zip(values, flags, strict=True))
+        # A limit beyond int32 may be clamped without an effect.
         if changes and value is not None and not _is_clamped(step, place, value, output=output)
         if not ranges.in_int32(value) and (output or not ranges.reads_low_bits(step, place))
     ]
@@ -314,6 +318,7 @@ def _keep_edges(steps: Iterable[Step], plan: Plan) -> None:
         value = step.outputs[0] if step.outputs else None
         if step.is_a("Cast") and step in plan.changes and value is not None and not value.is_output:
             wanted = {plan.wanted(reader, input_index) for reader, input_index in value.readers}
+            # Another Cast behind this one would be useless.
             if wanted == {TensorProto.INT64}:
                 del plan.changes[step]
 

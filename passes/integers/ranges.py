@@ -136,6 +136,7 @@ def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges)
     for value in values:
         if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
             continue
+        # A value that fits needs no wrapping.
         if not ranges.fit(value) and all(
             reader.frame is graph and ranges.reads_low_bits(reader, input_index)
             for reader, input_index in value.readers
@@ -200,6 +201,7 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
         axis = _INDICES.get(step.node.op_type) if not step.domain else None
         if axis is not None and len(step.inputs) > 1 and step.inputs[1] is not None:
             shape, axis = ranges.shape(step.inputs[0]), attributes_of(step.node).get("axis", axis)
+            # An unknown axis gives no range.
             size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
             if size is not None and ranges.elements(step.inputs[1]):
                 _narrow(step.inputs[1], (-size, size - 1), ranges)
@@ -209,6 +211,7 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
         )
         if index_range is None or step.domain or any(value.frame is not graph for value in step.read):
             continue
+        # These nodes move elements, so the range holds before them as well.
         if step.node.op_type in _WHOLE:
             for moved in step.inputs if step.is_a("Concat") else step.inputs[:1]:
                 _narrow(moved, index_range, ranges)

@@ -153,6 +153,7 @@ def _cast(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]
     source_range, output = ranges.of(step.inputs[0]), step.outputs[0]
     if source_range is None or output is None:
         return [None]
+    # A Cast to an integer truncates.
     if output.dtype in _INTEGERS:
         return [(math.trunc(source_range[0]), math.trunc(source_range[1]))]
     return [None if output.dtype == TensorProto.BOOL else source_range]

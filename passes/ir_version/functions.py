@@ -23,6 +23,7 @@ def write_defaults(proto: ModelProto, target: int) -> int:
         if function.attribute_proto
     }
     written = 0
+    # Calls may be in functions and sub-graphs, too.
     for located in bodies(proto):
         for node in located.body.node:
             for name, default in defaults.get(called(node), {}).items():
@@ -57,6 +58,7 @@ def _check_handed_on(
 
 def merge_overloads(proto: ModelProto) -> int:
     """Give functions that differ by their overload names of their own, also where they are called; return how many."""
+    # Older IR versions know functions by domain and name alone.
     used_names = {(function.domain, function.name) for function in proto.functions}
     new: dict[tuple[str, str, str], str] = {}
     for function in proto.functions:

@@ -29,6 +29,7 @@ def _move(proto: ModelProto) -> int:
     for key, body in nested_bodies(proto.graph):
         if not key or not isinstance(body, GraphProto):
             continue
+        # An initializer that is an input is a default, which stays.
         inputs = {value.name for value in body.input}
         renamed: dict[str, str] = {}
         for tensor in body.initializer:
@@ -64,6 +65,7 @@ def _rename_reads(graph: GraphProto, renamed: Mapping[str, str]) -> None:
             own = {value.name for value in inner.input} | {tensor.name for tensor in inner.initializer}
             own.update(name for each in inner.node for name in each.output)
             visible = {name: new for name, new in renamed.items() if name not in own}
+            # A body must define its outputs itself.
             returned = [value.name for value in inner.output if value.name in visible]
             _rename_reads(inner, visible)
             for name in dict.fromkeys(returned):

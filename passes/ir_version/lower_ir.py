@@ -71,6 +71,7 @@ def lower_ir(
     newer_features = step.newer()
     if not newer_features:
         return
+    # An import that no node uses may be the only newer feature.
     if any(newer_feature.feature is IrFeature.OPSET for newer_feature in newer_features):
         step.drop_unused_imports()
     for feature in (
@@ -94,6 +95,7 @@ def lower_ir(
             step.note("moved-weights", f"moved {weights} of sub-graphs to the main graph")
         weights = count_of(listed, "initializer")
         step.note("listed", f"added {weights} to the inputs, where IR version {target} wants them")
+        # Each change may remove several features.
         remaining = step.newer()
     step.refuse(remaining)
 
@@ -132,6 +134,7 @@ class _Step:
     def newer(self) -> list[FoundFeature]:
         """Return the features of the model that the target lacks."""
         newer = (feature for feature in features(self.proto) if feature.since > self.target)
+        # Programs of this IR version may load newer opsets.
         allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
         return [
             feature
