@@ -60,8 +60,8 @@ def advice_of(hint: Hint, *, tried: bool) -> tuple[Advice, ...]:
 def advice_text(advice: Iterable[Advice]) -> str:
     """Return all advice as one text, with a mark in front of untried advice."""
     every = list(advice)
-    works = "; ".join(one.text for one in every if one.tried)
-    rest = "; ".join(one.text for one in every if not one.tried)
+    works = "; ".join(piece.text for piece in every if piece.tried)
+    rest = "; ".join(piece.text for piece in every if not piece.tried)
     return "; ".join(filter(None, (works, untried(rest) if rest else "")))
 
 

@@ -98,28 +98,31 @@ def compare(
     the models, or if ONNX Runtime is not installed. `compare` checks nodes against their schemas only if ONNX Runtime cannot
     load the model. Any other failure of running them is in the verdict: verified, differs, or unverified with a reason.
     """
+    # The error comes before the models are loaded, which may take long.
     require_onnxruntime("a comparison", "both models are run in it")
     tolerance = tolerance_of(rtol, atol)
-    given = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
+    own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=max_inputs)
     with stoppable(cancel, timeout), transfers_within(timeout):
-        asked, libraries = asked_for(run_in), libraries_of(ort_library)
-        one, two = _valid(original), _valid(other)
-        models = one, _with_names(two, names or {}, one)
+        runtimes, libraries = asked_for(run_in), libraries_of(ort_library)
+        first_model, second_model = _valid(original), _valid(other)
+        models = first_model, _with_names(second_model, names or {}, first_model)
         segment, result = Segment(*models, models[1], exact), models[1]
         interfaces = [Interface.of(model.proto) for model in models]
         if cast:
             interfaces = [_without_precision(interface) for interface in interfaces]
+        # Models with other inputs cannot be run on the same feeds.
         difference = interfaces[0].difference(interfaces[1])
         advice = () if cast else tuple(_on_precision(*models))
         if difference:
             return Verdict(Kind.DIFFERS, f"{difference}{_as_mapped(*interfaces)}", notes=advice)
         reporter = Reporter(
-            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if asked else []))}
+            progress, {name: OWN_STAGES[name] for name in ("verify", *(["prove"] if runtimes else []))}
         )
         reporter.stage("verify")
-        require_outputs(tolerance, (value.name for value in one.proto.graph.output))
+        # A misspelled name of an output would otherwise leave it without its limit.
+        require_outputs(tolerance, (value.name for value in first_model.proto.graph.output))
         settings = Settings(
-            given,
+            own_inputs,
             tolerance,
             seed,
             Limits.of(timeout, memory_limit),
@@ -127,28 +130,30 @@ def compare(
             reporter.within,
             libraries=libraries,
         )
-        if given is not None:
+        if own_inputs is not None:
             from onnx_migrate.verify.own_inputs import bind_inputs
 
-            bind_inputs(given, one, settings)
+            bind_inputs(own_inputs, first_model, settings)
         with Prover(settings) as prover:
             if cast and any(is_narrow(model.proto) for model in models):
                 verdict = _closeness(prover, segment.original, result, settings)
                 return _with_inner_values(verdict, prover, segment, {}, all_values=all_values)
             verdict = _verdict(prover, segment, exact=exact)
             verdict = _with_inner_values(verdict, prover, segment, names or {}, all_values=all_values)
-        narrower = list(_narrower(one.proto, result.proto))
+        # Equal outputs say nothing about inputs that one model refuses.
+        narrower = list(_narrower(first_model.proto, result.proto))
         if verdict.verified and narrower:
             agree = "on the inputs that both models take, the outputs agree"
             verdict = replace(verdict, kind=Kind.DIFFERS, reason="; ".join([*narrower, agree]))
         if verdict.kind is Kind.VERIFIED:
+            # Weights that no output shows may still be the wrong ones.
             verdict = replace(verdict, notes=(*verdict.notes, *_other_weights(segment)))
         if verdict.kind is Kind.DIFFERS:
             verdict = replace(verdict, notes=(*verdict.notes, *advice))
-        if not asked:
+        if not runtimes:
             return verdict
         reporter.stage("prove")
-        return _with_proofs(verdict, prove_models(asked, segment.original, result, settings))
+        return _with_proofs(verdict, prove_models(runtimes, segment.original, result, settings))
 
 
 def _verdict(prover: Prover, segment: Segment[Model], *, exact: bool) -> Verdict:
@@ -177,10 +182,11 @@ def _with_inner_values(
     if not differs and not all_values:
         return verdict
     runnables = map(prover.runnable, (segment.original, segment.result))
+    # The runs may crash, so they are made in a process of their own.
     ending = prover.settings.alone.call(DIVERGENCE, *runnables, prover.settings.for_child, differs)
-    found = ending.value if isinstance(ending, Returned) else Divergence(None, ())
+    divergence = ending.value if isinstance(ending, Returned) else Divergence(None, ())
     unknown = "" if isinstance(ending, Returned) else _interruption(ending)
-    first, notes = found.first, list(verdict.notes)
+    first, notes = divergence.first, list(verdict.notes)
     if first is not None:
         first = replace(first, value=names.get(first.value, first.value))
     elif differs:
@@ -188,7 +194,7 @@ def _with_inner_values(
         notes.append(f"the first node that differs is not known: {reason}")
     if all_values and unknown:
         notes.append(f"inner values were not compared: {unknown}")
-    values = found.values if all_values else ()
+    values = divergence.values if all_values else ()
     return replace(verdict, first_difference=first, values=values, notes=tuple(notes))
 
 
@@ -203,6 +209,7 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
     """Yield how a model takes fewer inputs than the original: of one size or rank alone, or without an initializer's override."""
     for ours, theirs in zip(Interface.of(original).inputs, Interface.of(other).inputs, strict=False):
         if ours.shape is None and theirs.shape is not None:
+            # A model without a declared rank accepts inputs of any rank.
             yield f"input {ours.name!r} takes any number of dims in the original, and {len(theirs.shape)} in the second model"
         for axis, (size, fixed) in enumerate(zip(ours.shape or (), theirs.shape or (), strict=False)):
             if isinstance(fixed, int) and fixed >= 0 and not (isinstance(size, int) and size >= 0):
@@ -212,18 +219,18 @@ def _narrower(original: onnx.ModelProto, other: onnx.ModelProto) -> Iterator[str
                     " model"
                 )
     if lists_some_initializers(original):
-        taken = {value.name for value in other.graph.input}
+        input_names = {value.name for value in other.graph.input}
         for name in listed_initializers(original.graph):
-            if name not in taken:
+            if name not in input_names:
                 yield f"callers of the original can override the initializer {name!r}, and those of the second model cannot"
 
 
 def _with_proofs(verdict: Verdict, proofs: tuple[RuntimeProof, ...]) -> Verdict:
     """Return a verdict with the results of running both models in other runtimes."""
     failing = [proof for proof in proofs if not proof.passed]
-    known = [proof for proof in failing if proof.outcome != "unknown"]
-    if known and verdict.kind is not Kind.DIFFERS:
-        verdict = replace(verdict, kind=Kind.DIFFERS, reason=proofs_text(known))
+    decided = [proof for proof in failing if proof.outcome != "unknown"]
+    if decided and verdict.kind is not Kind.DIFFERS:
+        verdict = replace(verdict, kind=Kind.DIFFERS, reason=proofs_text(decided))
     elif failing and verdict.kind is Kind.VERIFIED:
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=proofs_text(failing))
     return replace(verdict, proved_in=proofs)
@@ -292,20 +299,20 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     if not isinstance(ending, Returned):
         late = isinstance(ending, TimedOut)
         return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)
-    found: Closeness = ending.value
-    if found.reason:
-        return Verdict(Kind.UNVERIFIED, found.reason, comparable=False)
+    closeness: Closeness = ending.value
+    if closeness.reason:
+        return Verdict(Kind.UNVERIFIED, closeness.reason, comparable=False)
     notes = () if settings.feeds is None else settings.feeds.notes
     verdict = Verdict(
-        Kind.VERIFIED if found.agrees else Kind.DIFFERS,
-        "" if found.agrees else found.problem,
+        Kind.VERIFIED if closeness.agrees else Kind.DIFFERS,
+        "" if closeness.agrees else closeness.problem,
         evaluator="onnxruntime CPU, every value rounded to its type",
-        rounded=found.outputs,
+        rounded=closeness.outputs,
         own_rounding=True,
         given_tolerance=True,
         notes=notes,
     )
-    verdict = _as_applications_run(verdict, runnables, found, settings)
+    verdict = _as_applications_run(verdict, runnables, closeness, settings)
     return replace(verdict, seconds=time.perf_counter() - begin)
 
 
@@ -339,8 +346,8 @@ def _other_weights(segment: Segment[Model]) -> Iterator[str]:
     """Yield a note on weights that differ though the outputs agree."""
     names = [name for name, _ in other_weights(segment.original, segment.result)]
     if names:
-        which = first_of([*map(repr, names)], _SHOWN)
-        yield f"weights of the same name have other data in the second model, which no output shows: {which}"
+        shown_names = first_of([*map(repr, names)], _SHOWN)
+        yield f"weights of the same name have other data in the second model, which no output shows: {shown_names}"
 
 
 def _ran_in_onnxruntime(verdict: Verdict) -> bool:
@@ -358,7 +365,7 @@ def _checked(model: Model, check: Callable[[Model], T]) -> T:
     try:
         return check(model)
     except InvalidModel as error:
-        place = f"{error.where}: " if error.where else ""
+        location = f"{error.where}: " if error.where else ""
         raise InvalidModel(
-            f"{model.name}: {place}{error.reason}", code=error.code, hint=error.advice
+            f"{model.name}: {location}{error.reason}", code=error.code, hint=error.advice
         ) from error

@@ -184,27 +184,32 @@ class CompatibilityChecker:
                 target, Support.NO, obstacles=(Incompatibility.of(self._fault),), refusal=self._fault
             )
         with paused_garbage_collection():
+            # The advice needs no simplified model, and onnxsim takes long.
             passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
-            cut = next((at for at, item in enumerate(passes) if isinstance(item, FittingPass)), len(passes))
+            cut = next(
+                # The passes before the first fitting one do not depend on the runtime's operators.
+                (at for at, pipeline_pass in enumerate(passes) if isinstance(pipeline_pass, FittingPass)),
+                len(passes),
+            )
             objections = self._objections(target, passes[:cut], passes[cut:])
             if not objections:
-                known = self._known(target, self.model)
-                standing = Support.NOT_KNOWN if known.unknown else Support.AS_IS
+                knowledge = self._known(target, self.model)
+                standing = Support.NOT_KNOWN if knowledge.unknown else Support.AS_IS
                 return Compatibility(
                     target,
                     standing,
                     opset=_opset(self.model),
                     ir_version=self._ir,
                     warnings=(f"{target}: {target.row.note}",) if target.row.note else (),
-                    operators=known,
+                    operators=knowledge,
                 )
             return self._after(target, passes[:cut], passes[cut:], objections)
 
     def outlook(self, table: Table) -> RuntimeCompatibility:
         """Return whether each release of a runtime at which its table changes supports the model."""
-        found = [self.advise(target) for target in milestones(table)]
+        advices = [self.advise(target) for target in milestones(table)]
         return RuntimeCompatibility(
-            found[-1], tuple((advice.target.release, advice.standing) for advice in found)
+            advices[-1], tuple((advice.target.release, advice.standing) for advice in advices)
         )
 
     def _known(self, target: Target, model: Model) -> OperatorKnowledge:
@@ -225,16 +230,19 @@ class CompatibilityChecker:
     def _objections(
         self, target: Target, way: Sequence[Pass], fittings: Sequence[Pass]
     ) -> tuple[Incompatibility, ...]:
-        found = [
+        objections = [
             reason
-            for item in fittings
-            if isinstance(item, FittingPass)
-            for reason in item.objections(self._sorted)
+            for pipeline_pass in fittings
+            if isinstance(pipeline_pass, FittingPass)
+            for reason in pipeline_pass.objections(self._sorted)
         ]
-        for item in filter(self._may_change, way):
-            wishes = item.preferences(self._sorted) if isinstance(item, PredictablePass) else ()
-            found += [replace(wish, reason=f"{target} {wish.reason}") for wish in wishes]
-        return tuple(found)
+        for pipeline_pass in filter(self._may_change, way):
+            wishes = (
+                # A preference is no objection, but a migration changes the node.
+                pipeline_pass.preferences(self._sorted) if isinstance(pipeline_pass, PredictablePass) else ()
+            )
+            objections += [replace(wish, reason=f"{target} {wish.reason}") for wish in wishes]
+        return tuple(objections)
 
     def _may_change(self, item: Pass) -> bool:
         """Return whether a pass may change or note anything in the model, by what it declares."""
@@ -252,7 +260,9 @@ class CompatibilityChecker:
     ) -> Compatibility:
         """Return the advice for a model that the target does not support unchanged."""
         migrated = self._way(way)
+        # A failure on the way comes before the passes for the runtime.
         if migrated.error is None:
+            # The changes so far are shared with other runtimes, so this log is a copy.
             own = migrated.log
             log = ChangeLog(list(own.changes), list(own.notes), dict(own.facts))
             migrated = _migrated(migrated.model.copy(), log, fittings)
@@ -268,11 +278,14 @@ class CompatibilityChecker:
                 refusal=error,
             )
         wrong = tuple(
-            Incompatibility(note.message, nodes=1, wrong=True) for note in log.notes if note.code == _WRONG
+            # Nodes that the runtime computes wrongly stay in the model.
+            Incompatibility(note.message, nodes=1, wrong=True)
+            for note in log.notes
+            if note.code == _WRONG
         )
         is_in_doubt = any(note.code in _DOUBTS for note in log.notes)
-        known = self._known(target, model)
-        standing = Support.NOT_KNOWN if known.unknown else Support.AFTER
+        knowledge = self._known(target, model)
+        standing = Support.NOT_KNOWN if knowledge.unknown else Support.AFTER
         return Compatibility(
             target,
             Support.NO if wrong else Support.UNSURE if is_in_doubt else standing,
@@ -280,8 +293,8 @@ class CompatibilityChecker:
             _opset(model),
             int(model.proto.ir_version),
             tuple(
-                ChangedOperators(*found)
-                for found in Counter(change.operators for change in log.changes).most_common()
+                ChangedOperators(*operator_change)
+                for operator_change in Counter(change.operators for change in log.changes).most_common()
             ),
             wrong,
             tuple(
@@ -289,7 +302,7 @@ class CompatibilityChecker:
                 for note in log.notes
                 if note.code == "release-note" or (note.severity == "warning" and note.code not in _SAID)
             ),
-            operators=known,
+            operators=knowledge,
         )
 
     def _way(self, passes: tuple[Pass, ...]) -> _Migrated:
@@ -297,40 +310,42 @@ class CompatibilityChecker:
 
         The strict passes come first. If they fail, the other passes, which accept the nearest reachable opset, run instead.
         """
-        passes = tuple(self._without_bounds(item) for item in passes if self._may_change(item))
+        passes = tuple(
+            self._without_bounds(pipeline_pass) for pipeline_pass in passes if self._may_change(pipeline_pass)
+        )
         strict = tuple(map(_strict, passes))
-        found = self._run(strict)
-        return found if found.error is None or strict == passes else self._run(passes)
+        migrated = self._run(strict)
+        return migrated if migrated.error is None or strict == passes else self._run(passes)
 
     def _without_bounds(self, item: Pass) -> Pass:
         """Return a pass without its bounds on the opset if they bind no operator of the model, any other pass unchanged."""
-        given: Any = item
+        any_pass: Any = item
         bounds: OpsetBounds | None = getattr(item, "bounds", None)
         if bounds is None or bounds.may_bind(self._operators):
             return item
-        bare: Pass = replace(given, bounds=None)
+        bare: Pass = replace(any_pass, bounds=None)
         return bare
 
     def _run(self, passes: tuple[Pass, ...]) -> _Migrated:
         """Return the model after passes, from the cache if these passes ran before."""
-        known = self._migrated.get(passes)
-        if known is None:
-            known = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)
-        return known
+        cached = self._migrated.get(passes)
+        if cached is None:
+            cached = self._migrated[passes] = _migrated(self.model.copy(), ChangeLog(), passes)
+        return cached
 
 
 def _strict(item: Pass) -> Pass:
     """Return a pass that refuses an opset that it cannot reach, instead of reaching the nearest one."""
-    given: Any = item
-    strict: Pass = replace(given, nearest=False) if getattr(item, "nearest", False) else item
+    any_pass: Any = item
+    strict: Pass = replace(any_pass, nearest=False) if getattr(item, "nearest", False) else item
     return strict
 
 
 def _migrated(model: Model, log: ChangeLog, passes: Iterable[Pass]) -> _Migrated:
     """Run passes on a model, up to the first pass that raises an error, and return the resulting model."""
     try:
-        for item in passes:
-            model = item.run(model, log)
+        for pipeline_pass in passes:
+            model = pipeline_pass.run(model, log)
     except MigrateError as error:
         return _Migrated(model, log, error)
     return _Migrated(model, log)
@@ -342,4 +357,4 @@ def _opset(model: Model) -> int | None:
 
 def _help_of(error: MigrateError) -> str:
     """Return the advice on a refusal; `remedies` tries fixed dims and says whether they help."""
-    return advice_text(one for one in error.advice if not one.fixes_dims)
+    return advice_text(piece for piece in error.advice if not piece.fixes_dims)

@@ -243,10 +243,11 @@ class CoreOptions:
     @property
     def keeps_opset(self) -> bool:
         """Whether each model keeps its opset: the caller named no opset and no runtime, and asks for another change."""
+        # A runtime determines the opset.
         if self.opset is not None or self.of_feature("runtime") is not None:
             return False
-        asked = [item.keeps_opset for item in declared(type(self)) if self.differs(item.name)]
-        return True in asked and False not in asked
+        wishes = [option.keeps_opset for option in declared(type(self)) if self.differs(option.name)]
+        return True in wishes and False not in wishes
 
     @property
     def limits(self) -> Limits:
@@ -258,7 +259,7 @@ class CoreOptions:
     @classmethod
     def of_installed(cls: type[_Options], **options: Any) -> _Options:
         """Return options without those that turn off what is not installed."""
-        names = {item.name for item in declared(cls)}
+        names = {option.name for option in declared(cls)}
         return cls(**{name: value for name, value in options.items() if value or name in names})
 
     def of_feature(self, name: str) -> Any:
@@ -267,7 +268,7 @@ class CoreOptions:
 
     def differs(self, name: str) -> bool:
         """Return whether the caller gave an option another value than its default."""
-        default = next(item.default for item in declared(type(self)) if item.name == name)
+        default = next(option.default for option in declared(type(self)) if option.name == name)
         return bool(getattr(self, name) != default)
 
 

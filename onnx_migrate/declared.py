@@ -80,7 +80,7 @@ def option(
     former: tuple[str, ...] = (), changes_graph: bool = False, keeps_opset: bool | None = None, **click: Any,
 ) -> T:  # fmt: skip
     """Declare an option as a field of a dataclass; see `Declared`."""
-    told = {
+    metadata = {
         "text": cleandoc(text),
         "flags": flags,
         "panel": panel,
@@ -91,8 +91,8 @@ def option(
         "keeps_opset": keeps_opset,
         "click": click,
     }
-    found: T = field(default=default, metadata=told)
-    return found
+    declaration: T = field(default=default, metadata=metadata)
+    return declaration
 
 
 def declared(of: type) -> tuple[Declared, ...]:
@@ -102,7 +102,10 @@ def declared(of: type) -> tuple[Declared, ...]:
 
 @cache
 def _declared(of: Any) -> tuple[Declared, ...]:
-    return tuple(Declared(item.name, item.type, item.default, **item.metadata) for item in fields(of))
+    return tuple(
+        Declared(option_field.name, option_field.type, option_field.default, **option_field.metadata)
+        for option_field in fields(of)
+    )
 
 
 class OfSource(Protocol[S_contra, P, R_co]):
@@ -129,36 +132,41 @@ class KeywordsOf(Generic[P]):
 
     def __call__(self, function: Callable[..., R]) -> Callable[..., R]:
         """Return the function with keywords, which raises TypeError for one that is not declared."""
-        given = signature(function)
-        *before, _ = given.parameters.values()
-        own = {item.name: item for item in declared(self._options)}
+        own_signature = signature(function)
+        *before, _ = own_signature.parameters.values()
+        own = {option.name: option for option in declared(self._options)}
         keywords = [
-            Parameter(item.name, Parameter.KEYWORD_ONLY, default=item.default, annotation=item.type)
-            for item in own.values()
+            Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.type)
+            for option in own.values()
         ]
-        shown = given.replace(parameters=[*before, *keywords])
+        # Tools that read signatures see the options as keywords.
+        shown = own_signature.replace(parameters=[*before, *keywords])
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> R:
+            # Scripts that use an old name go on working.
             options = current_names(self._options, options)
+            # The error names the function that the caller used.
             check_names(function.__name__, options, shown.parameters)
             bound = shown.bind(*args, **options)
             chosen = {name: bound.arguments.pop(name) for name in options if name in own}
             return function(*bound.arguments.values(), self._options(**chosen))
 
-        lines = (f"{item.name}: {item.text}".replace("\n", "\n    ") for item in own.values())
-        told = cleandoc(function.__doc__ or "")
-        call.__doc__ = re.sub(r"( +)options: .*", lambda place: indent("\n".join(lines), place[1]), told)
+        # The docstring of the function has one line for all options, which their texts replace.
+        lines = (f"{option.name}: {option.text}".replace("\n", "\n    ") for option in own.values())
+        docstring = cleandoc(function.__doc__ or "")
+        call.__doc__ = re.sub(r"( +)options: .*", lambda place: indent("\n".join(lines), place[1]), docstring)
         call.__signature__ = shown  # type: ignore[attr-defined]
         return call
 
 
 def current_names(of: type, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options under their current names. Raises TypeError for an option that has both names."""
-    former = {name: item.name for item in declared(of) for name in item.former}
+    former = {name: option.name for option in declared(of) for name in option.former}
     renamed = dict[str, Any]()
     for name, value in options.items():
         current = former.get(name, name)
+        # With both names, it is not clear which value counts.
         if current != name and current in options:
             raise TypeError(f"{name!r} is the old name of {current!r}: pass only one of them")
         renamed[current] = value

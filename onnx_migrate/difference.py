@@ -30,8 +30,12 @@ class DifferenceCount:
 
     def __str__(self) -> str:
         parts = [
-            f"{number} {what}"
-            for number, what in ((self.changed, "changed"), (self.removed, "removed"), (self.added, "added"))
+            f"{number} {change}"
+            for number, change in (
+                (self.changed, "changed"),
+                (self.removed, "removed"),
+                (self.added, "added"),
+            )
             if number
         ]
         return ", ".join(parts)
@@ -91,8 +95,16 @@ class MatchedModels:
     @classmethod
     def of(cls, original: files.Source, other: files.Source) -> MatchedModels:
         """Load and match two models. Raises LoadError."""
-        one, two = files.load(original), files.load(other)
-        return cls(one, two, tuple(body_diffs(one.proto, two.proto, weights=(one.weights, two.weights))))
+        first_model, second_model = files.load(original), files.load(other)
+        return cls(
+            first_model,
+            second_model,
+            tuple(
+                body_diffs(
+                    first_model.proto, second_model.proto, weights=(first_model.weights, second_model.weights)
+                )
+            ),
+        )
 
     @property
     def difference(self) -> Difference:

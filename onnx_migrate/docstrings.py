@@ -34,13 +34,14 @@ def are_dropped() -> bool:
 
 def _from_source(owner: Callable[..., Any]) -> str:
     owner = inspect.unwrap(owner)
+    # With python -OO, the docstrings are only in the source.
     if not are_dropped():
         return owner.__dict__.get("__doc__") or "" if isinstance(owner, type) else owner.__doc__ or ""
-    found = _docstrings(owner.__module__)
+    docstrings = _docstrings(owner.__module__)
     if isinstance(owner, type):
-        return found.get(owner.__qualname__, "")
+        return docstrings.get(owner.__qualname__, "")
     code = getattr(owner, "__code__", None)
-    return "" if code is None else found.get(code.co_firstlineno, "")
+    return "" if code is None else docstrings.get(code.co_firstlineno, "")
 
 
 @cache
@@ -52,9 +53,9 @@ def _docstrings(module: str) -> dict[str | int, str]:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):  # there is no source, as in a frozen program
         return {}
-    found: dict[str | int, str] = {}
-    _collect(tree, "", found)
-    return found
+    docstrings: dict[str | int, str] = {}
+    _collect(tree, "", docstrings)
+    return docstrings
 
 
 def _collect(parent: ast.AST, prefix: str, found: dict[str | int, str]) -> None:

@@ -91,8 +91,8 @@ class MigrateError(Exception):
         self.advise(hint)
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        return printable(" ".join(f"{place}{self.reason}".split()))
+        location = f"{self.where}: " if self.where else ""
+        return printable(" ".join(f"{location}{self.reason}".split()))
 
     @property
     def hint(self) -> str:
@@ -102,7 +102,7 @@ class MigrateError(Exception):
     @property
     def hint_tried(self) -> bool:
         """Whether all of the hint was tried and works."""
-        return all(one.tried for one in self.advice)
+        return all(piece.tried for piece in self.advice)
 
     @property
     def with_hint(self) -> str:
@@ -154,8 +154,9 @@ def require_package(module: str, purpose: str, command: str, otherwise: str) -> 
     `purpose` is what needs it, `command` installs it, and `otherwise` says how to do without. A folder of this name without
     an `__init__`, as an uninstallation may leave it, does not count.
     """
-    found = sys.modules.get(module) or find_spec(module)
-    if getattr(found, "origin", None) is None and getattr(found, "__file__", None) is None:
+    module_or_spec = sys.modules.get(module) or find_spec(module)
+    # A namespace package, such as an empty folder, has neither an origin nor a file.
+    if getattr(module_or_spec, "origin", None) is None and getattr(module_or_spec, "__file__", None) is None:
         raise UsageError(
             f"{purpose} needs {module}, which is not installed",
             code="not-installed",

@@ -102,15 +102,18 @@ class ForeignOperator:
     @classmethod
     def of(cls, operator: Operator) -> ForeignOperator:
         """Return what is known of an operator."""
-        found = decomposition_of(operator.domain, operator.name)
+        decomposition = decomposition_of(operator.domain, operator.name)
         key = operator.domain, operator.name, operator.count
-        if found is None:
+        if decomposition is None:
             return cls(*key, False, reason="no form of it is known")
-        if found.refusal:
+        if decomposition.refusal:
             return cls(
-                *key, False, reason=found.refusal, hint=advice_text(advice_of(found.hint, tried=False))
+                *key,
+                False,
+                reason=decomposition.refusal,
+                hint=advice_text(advice_of(decomposition.hint, tried=False)),
             )
-        return cls(*key, True, found.direct or None)
+        return cls(*key, True, decomposition.direct or None)
 
 
 @dataclass(frozen=True)
@@ -168,21 +171,24 @@ def inspect(
     Raises LoadError for an unreadable model, and UsageError for invalid `opset`, `runtime` and `adapters`.
     """
     import_steps([adapters] if isinstance(adapters, str) else adapters)
+    # A list that holds only "all" means every runtime, too.
     everywhere = runtime == ALL or (isinstance(runtime, (tuple, list)) and list(runtime) == [ALL])
     targets = None if runtime is None or everywhere else resolve(runtime)
+    # The default keeps an opset above 17, or the newest one that the runtime supports.
     if opset is None:
-        asked: Opset = "17+" if targets is None else targets.opset or f"{targets.oldest or 1}+"
+        target_opset: Opset = "17+" if targets is None else targets.opset or f"{targets.oldest or 1}+"
     else:
-        asked = opset
+        target_opset = opset
     model, problems = load_structure(source)
     proto = model.proto
-    found = Counter(map(_operator, located_nodes(proto)))
-    operators = tuple(Operator(*key, count) for key, count in sorted(found.items(), key=_by_name))
+    counts = Counter(map(_operator, located_nodes(proto)))
+    operators = tuple(Operator(*key, count) for key, count in sorted(counts.items(), key=_by_name))
     own = {function.domain for function in proto.functions}
     stored = list(stored_weights(bodies(proto)))
     summary = ModelSummary.of(proto)
     reachability = find_reachable_opsets(model)
-    options = Options.of_installed(opset=opset if targets else asked, runtime=targets, simplify=False)
+    options = Options.of_installed(opset=opset if targets else target_opset, runtime=targets, simplify=False)
+    # Simplification takes long, and the description does not need it.
     plan = _plan(model, summary, pipeline_of(options))
     if isinstance(plan, MigrateError):
         plan.advise(tried_advice(plan, model, options))
@@ -193,7 +199,9 @@ def inspect(
         opset=summary.opset,
         summary=summary,
         operators=operators,
-        foreign=tuple(ForeignOperator.of(item) for item in operators if _is_foreign(item.domain, own)),
+        foreign=tuple(
+            ForeignOperator.of(operator) for operator in operators if _is_foreign(operator.domain, own)
+        ),
         functions=tuple(f"{function.domain}:{function.name}" for function in proto.functions),
         weights=len(stored),
         weight_bytes=sum(
@@ -202,7 +210,7 @@ def inspect(
         external_files=_external_files(model),
         problems=problems,
         target=(planned and planned.after.opset)
-        or (asked if isinstance(asked, (int, str)) else str(dict(asked))),
+        or (target_opset if isinstance(target_opset, (int, str)) else str(dict(target_opset))),
         plan=planned,
         refusal=plan if isinstance(plan, MigrateError) else None,
         reachability=reachability,
@@ -242,12 +250,13 @@ def _advice(
     advisor = CompatibilityChecker(model, opset)
     if everywhere:
         return {"outlooks": tuple(map(advisor.outlook, tables()))}
-    return {"advice": tuple(_with_remedies(advisor, item) for item in targets or ())}
+    return {"advice": tuple(_with_remedies(advisor, target) for target in targets or ())}
 
 
 def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibility:
     """Return whether a release supports a model, with solutions if the answer is no."""
     advice = advisor.advise(target)
+    # Only a runtime that does not support the model needs a solution.
     if advice.standing.rank >= Support.NOT_KNOWN.rank:
         return advice
     targets = Targets((target,))
@@ -255,7 +264,7 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
     if advice.refusal is not None:
         options = Options(opset=advisor.opset, runtime=targets, simplify=False)
         tried = tried_advice(advice.refusal, advisor.model, options)
-        own = advice_text(one for one in tried if not one.fixes_dims)  # which the remedies try
+        own = advice_text(piece for piece in tried if not piece.fixes_dims)  # which the remedies try
         helps = (own,) if own else ()
     return replace(advice, helps=(*helps, *remedies(advisor, targets)))
 
@@ -306,7 +315,11 @@ def located_nodes(proto: onnx.ModelProto) -> Iterator[LocatedNode]:
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
         imports = located.owner.opset_import
-        opsets = {"" if is_onnx(item.domain) else item.domain: item.version for item in imports}
+        opsets = {
+            "" if is_onnx(imported_domain.domain) else imported_domain.domain: imported_domain.version
+            for imported_domain in imports
+        }
+        # A model of IR version 1 or 2 has no imports.
         opsets.setdefault("", onnx_opset(imports, ir_version=proto.ir_version) or 0)
         for node in located.body.node:
             opset = opsets.get("" if is_onnx(node.domain) else node.domain, 0)
@@ -357,7 +370,7 @@ def _imports(inspection: Inspection) -> dict[str, int]:
 
 
 def _advised(inspection: Inspection) -> list[Any]:
-    return [json_of(item) for item in inspection.advice or inspection.outlooks]
+    return [json_of(entry) for entry in inspection.advice or inspection.outlooks]
 
 
 _ERROR = "code=error.code reason=error.reason hint=error.hint hint_tried=error.hint_tried where=error.where"

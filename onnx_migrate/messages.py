@@ -58,7 +58,7 @@ def first_of(texts: Sequence[str], most: int) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question with the most similar known name, ignoring case; "" if no name is similar."""
-    by_case = {item.lower(): item for item in sorted(known)}
+    by_case = {known_name.lower(): known_name for known_name in sorted(known)}
     from difflib import get_close_matches  # only errors need it
 
     close = get_close_matches(name.lower(), list(by_case), 1)

@@ -85,12 +85,13 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
         Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
+        # Without named outputs, the cut is where the runtimes stop supporting the model.
         if options.of_feature("split") and options.targets is not None and not options.extract_outputs:
             source = source if isinstance(source, Model) else files.load(source)
             from onnx_migrate.splitting import split_for
 
-            found = split_for(source, options)
-            options = replace(options, extract_outputs=found.outputs, split=bool(found.outputs))
+            split = split_for(source, options)
+            options = replace(options, extract_outputs=split.outputs, split=bool(split.outputs))
         return _Run(options).of(source)
 
 
@@ -111,8 +112,8 @@ class _Run:
             layout=options.layout,
             most=options.max_inputs,
         )
-        given = None if self.inputs is None else self.inputs.data
-        self.request = Request.of(replace(options, input_data=given))
+        input_data = None if self.inputs is None else self.inputs.data
+        self.request = Request.of(replace(options, input_data=input_data))
         self.options = options = replace(options, input_data=self.inputs)
         self.pipeline = pipeline_of(options)
         # A result without the optional passes is an error then.
@@ -120,6 +121,7 @@ class _Run:
         self.strict = options.require_valid
         # A process for the verification starts while the passes run, unless the result may need no verification run.
         self.ready = options.isolated and self.policy != "off" and options.of_feature("ir_version") is None
+        # The progress shows only the stages that run.
         proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)
@@ -143,6 +145,7 @@ class _Run:
         self.clock.seconds["load"] = original.load_seconds
         log = ChangeLog()
         try:
+            # Inputs that do not fit must not cost the time of the passes.
             self._bind_inputs(original)
             result, proof, proofs = self._proved(original, log)
         except MigrateError as error:
@@ -151,14 +154,14 @@ class _Run:
                 original, log, error.where, self.clock.seconds, self.request
             )
             raise
-        known = self.request.operators_known(result.model)
+        knowledge = self.request.operators_known(result.model)
         report = Report(
             model=original.name,
             before=ModelSummary.of(original.proto),
             after=ModelSummary.of(result.model.proto),
             passes=self.pipeline.names,
             changes=tuple(log.changes),
-            notes=tuple(settled_notes(log.notes, known)),
+            notes=tuple(settled_notes(log.notes, knowledge)),
             verification=proof.verdict if proof else None,
             dynamic=proof.dynamic if proof else None,
             proved_in=proofs,
@@ -167,7 +170,7 @@ class _Run:
             seconds=self.clock.seconds,
             request=self.request,
             effects=tuple(log.facts_of(PassEffect)),
-            operators_known=known,
+            operators_known=knowledge,
             ranges=log.fact(NumberRanges, "", ""),
             precision=log.fact(PrecisionChange, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
@@ -178,30 +181,36 @@ class _Run:
 
     def _bind_inputs(self, original: Model) -> None:
         """Read the user's inputs for the model, and check the names of outputs with limits. Raises UsageError."""
-        asked = self.options.of_feature("extract_outputs") or ()
-        parts = asked.split(",") if isinstance(asked, str) else asked
+        part_outputs = self.options.of_feature("extract_outputs") or ()
+        parts = part_outputs.split(",") if isinstance(part_outputs, str) else part_outputs
         require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
         if self.inputs is not None and self.policy != "off":
             from onnx_migrate.verify.own_inputs import bind_inputs
 
             complete = not (
-                asked or self.options.of_feature("extract_inputs") or self.options.of_feature("fix_values")
+                part_outputs
+                or self.options.of_feature("extract_inputs")
+                or self.options.of_feature("fix_values")
             )
             bind_inputs(self.inputs, original, self.settings, complete=complete)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
         """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""
+        # No option repairs an invalid model.
         if isinstance(error, InvalidModel):
             return
         from onnx_migrate.remedies import remedies, tried_advice
 
         error.advise(tried_advice(error, original, self.options))
         targets = self.request.targets
+        # The remedies are about runtimes.
         if targets is None or not isinstance(error, CannotMigrate):
             return
         from onnx_migrate.compatibility import CompatibilityChecker
 
-        own = [one for one in error.advice if not one.fixes_dims]  # which the remedies try for the runtime
+        own = [
+            piece for piece in error.advice if not piece.fixes_dims
+        ]  # which the remedies try for the runtime
         try:
             helps = remedies(CompatibilityChecker(baseline), targets)
         except OutOfTime:  # the refusal says more than the end of the search for a way out
@@ -235,10 +244,10 @@ class _Run:
                 return ProvingInRuntimes(self.asked, verifying)(_baseline(original, log), result, proof)
 
     def _note_unproved_dims(self, log: ChangeLog) -> None:
-        for item in self.pipeline:
-            if ModelProperty.DYNAMIC_DIMS in item.ensures:
+        for pipeline_pass in self.pipeline:
+            if ModelProperty.DYNAMIC_DIMS in pipeline_pass.ensures:
                 log.note(
-                    item.name,
+                    pipeline_pass.name,
                     "not-proved",
                     "the verification is off, so the model did not run at other sizes. Only such runs show whether its"
                     " dynamic dims work",
@@ -248,7 +257,10 @@ class _Run:
 
 def _titles(pipeline: Pipeline, proofs: Iterable[str]) -> dict[str, str]:
     """Return the titles of the stages of a call by name, in their order."""
-    passes = {item.name: item.title or f"running the pass {item.name}" for item in pipeline}
+    passes = {
+        pipeline_pass.name: pipeline_pass.title or f"running the pass {pipeline_pass.name}"
+        for pipeline_pass in pipeline
+    }
     return {"load": OWN_STAGES["load"], **passes, **{name: OWN_STAGES[name] for name in proofs}}
 
 

@@ -15,12 +15,21 @@ def pipeline_of(options: Options) -> Pipeline:
     """Return the passes of a migration: the default ones or `pipeline`, with `passes`, without `skip_pass`. Raises UsageError."""
     pipeline = options.pipeline
     if pipeline is None:
+        # A caller's own pipeline replaces all default passes.
         pipeline = Pipeline(tuple(default_passes(options)))
-    last = next((item.name for item in pipeline if item.optional or isinstance(item, FittingPass)), None)
-    for item in options.passes:
-        pipeline = pipeline.add(item, before=last)
-    given = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
-    return pipeline.without(*(name.strip() for names in given for name in names.split(",")))
+    # The user's passes run before the simplifier and the fitting to a runtime, which judge the final nodes.
+    last = next(
+        (
+            pipeline_pass.name
+            for pipeline_pass in pipeline
+            if pipeline_pass.optional or isinstance(pipeline_pass, FittingPass)
+        ),
+        None,
+    )
+    for pipeline_pass in options.passes:
+        pipeline = pipeline.add(pipeline_pass, before=last)
+    skipped = [options.skip_pass] if isinstance(options.skip_pass, str) else options.skip_pass
+    return pipeline.without(*(name.strip() for names in skipped for name in names.split(",")))
 
 
 @KeywordsOf(Options)

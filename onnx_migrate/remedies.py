@@ -47,8 +47,8 @@ def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[A
     every = [*error.advice]
     try:
         while every:
-            one = every[0]
-            outcome = one if one.tried or not one.options else _outcome(one, error, model, options)
+            piece = every[0]
+            outcome = piece if piece.tried or not piece.options else _outcome(piece, error, model, options)
             tried += [outcome] if outcome else []
             every.pop(0)
     except OutOfTime:  # the refusal says more than the end of the search for a way out
@@ -58,12 +58,13 @@ def tried_advice(error: MigrateError, model: Model, options: Options) -> tuple[A
 
 def _without_repetition(every: Iterable[Advice]) -> Iterator[Advice]:
     """Yield the advice, except pieces with the same options as an earlier piece that works."""
-    asked: list[Mapping[str, Any]] = []
-    for one in every:
-        if one.options and one.options in asked:
+    working_options: list[Mapping[str, Any]] = []
+    for piece in every:
+        if piece.options and piece.options in working_options:
+            # The same options cannot help twice.
             continue
-        asked += [one.options] if one.tried else []
-        yield one
+        working_options += [piece.options] if piece.tried else []
+        yield piece
 
 
 def _outcome(advice: Advice, error: MigrateError, model: Model, options: Options) -> Advice | None:
@@ -115,8 +116,8 @@ def _failure(model: Model, options: Options) -> MigrateError | None:
 def _fixed_dims(model: Model, targets: Targets) -> str:
     """Return the options that fix all dims of the inputs, if the targets support the model then."""
     fixed = _example_dims(model)
-    taken = _taken(model, targets, fix_shape=fixed) if fixed else ""
-    return f"with fixed dims {taken}, for example with {_fix_options(fixed)}" if taken else ""
+    support = _taken(model, targets, fix_shape=fixed) if fixed else ""
+    return f"with fixed dims {support}, for example with {_fix_options(fixed)}" if support else ""
 
 
 def _fix_options(fixed: dict[str, list[int]]) -> str:
@@ -146,8 +147,8 @@ def _quantised(model: Model, targets: Targets) -> str:
         return ""
     if pairs := _taken(model, targets, quantized_form="qdq"):
         return f"as pairs of QuantizeLinear and DequantizeLinear, {pairs}: --quantized-form qdq"
-    taken = _taken(model, targets, quantized_form="float")
-    return f"as floats, whose numbers are others, {taken}: --quantized-form float" if taken else ""
+    support = _taken(model, targets, quantized_form="float")
+    return f"as floats, whose numbers are others, {support}: --quantized-form float" if support else ""
 
 
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
@@ -166,25 +167,26 @@ def _taken(model: Model, targets: Targets, **options: Any) -> str:
 
 def _later_release(checker: CompatibilityChecker, target: Target) -> str:
     """Return the first later release that supports the model, with or without a migration."""
-    for item in milestones(target.table):
-        if key(item.number) > key(target.number):
-            standing = checker.advise(item).standing
+    for milestone in milestones(target.table):
+        if key(milestone.number) > key(target.number):
+            standing = checker.advise(milestone).standing
             if standing.rank >= Support.AFTER.rank:
-                return f"{item} supports it {standing.value}"
+                return f"{milestone} supports it {standing.value}"
     return ""
 
 
 def _cut_off(model: Model, targets: Targets) -> str:
     """Return advice to cut off the unsupported nodes at the end, if they are fewer than half of all nodes."""
     try:
-        found = split_for(model, Options(runtime=targets))
-        if not found.outputs or found.behind > found.before:
+        split = split_for(model, Options(runtime=targets))
+        if not split.outputs or split.behind > split.before:
             return ""
-        cut(model, found.outputs)
+        # A trial shows that the cut is possible.
+        cut(model, split.outputs)
     except MigrateError:
         return ""
-    nodes = f"the {count_of(found.behind, 'node')} from {found.label!r} ({found.operator}) on"
+    nodes = f"the {count_of(split.behind, 'node')} from {split.label!r} ({split.operator}) on"
     return (
-        f"without {nodes} at the end, with {listed(map(repr, found.outputs))} as outputs, {targets} supports it: --split"
+        f"without {nodes} at the end, with {listed(map(repr, split.outputs))} as outputs, {targets} supports it: --split"
         " writes both parts"
     )

@@ -72,9 +72,9 @@ class Session:
 
         Raises UsageError if the session is closed, and the errors of `migrate` for a stop.
         """
-        places = self._places
+        slots = self._places
         with stoppable(options.get("cancel")):
-            while not places.acquire(timeout=_PAUSE):
+            while not slots.acquire(timeout=_PAUSE):
                 self._require_open()
                 check_cancelled()
         try:
@@ -82,7 +82,7 @@ class Session:
             with using(self._workers):
                 yield
         finally:
-            places.release()
+            slots.release()
 
     def _require_open(self) -> None:
         if self._workers.closed:

@@ -59,10 +59,12 @@ def split_for(model: Model, options: Options) -> Split:
             pipeline_of(options).run(model, ChangeLog())
         except CannotMigrate as error:
             gone = _not_taken(model, options, error)
-            known = len(behind)
+            # The set of nodes that must go grows with each round.
+            cut_before = len(behind)
             behind |= _places(graph, {name for node in graph.node for name in node.output if name in gone})
             outputs = _outputs(graph, behind)
-            if len(behind) == known or not outputs:
+            # The next cut would be the same, so the error has another cause than the nodes behind the cut.
+            if len(behind) == cut_before or not outputs:
                 raise
         else:
             break
@@ -78,9 +80,10 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
     with suppress(MigrateError):  # otherwise the search for the node of the error uses the unchanged model
+        # With best effort, the notes list all nodes that do not fit, and not only the first.
         result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
     labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
-    found: set[str] = set()
+    unsupported: set[str] = set()
     for graph in (result.proto.graph, model.proto.graph):
         heads = {
             name
@@ -89,21 +92,21 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
             for name in node.output
             if name
         }
-        places = _places(graph, heads)
-        found |= {name for at in places for name in graph.node[at].output if name}
-    return found
+        node_indices = _places(graph, heads)
+        unsupported |= {name for at in node_indices for name in graph.node[at].output if name}
+    return unsupported
 
 
 def _places(graph: onnx.GraphProto, values: Collection[str]) -> set[int]:
     """Return the places of the nodes of a sorted graph that compute these values, and of all that need them."""
-    gone, found = set(values), set()
+    gone, node_indices = set(values), set()
     for at, (node, read) in enumerate(
         zip(graph.node, names_read_by_each(graph.node, operators_of(graph.node)), strict=True)
     ):
         if not gone.isdisjoint(read) or not gone.isdisjoint(node.output):
-            found.add(at)
+            node_indices.add(at)
             gone.update(filter(None, node.output))
-    return found
+    return node_indices
 
 
 def _outputs(graph: onnx.GraphProto, behind: Collection[int]) -> tuple[str, ...]:

@@ -45,10 +45,12 @@ class Cleanup(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Clean `model` up in place."""
         names = Names(model.proto)
-        found, removed = list(bodies(model.proto)), False
-        for located in reversed(found):  # a dead node in a sub-graph may be the only reader of an outer value
+        all_bodies, removed = list(bodies(model.proto)), False
+        for located in reversed(
+            all_bodies
+        ):  # a dead node in a sub-graph may be the only reader of an outer value
             removed |= self._remove_dead(located, log)
-        for located in bodies(model.proto) if removed else found:
+        for located in bodies(model.proto) if removed else all_bodies:
             body, path = located.body, located.path
             self._rename_duplicates(body, path, names, log)
             if isinstance(body, onnx.GraphProto):
@@ -64,14 +66,15 @@ class Cleanup(Pass):
         """
         body, path = located.body, located.path
         each = names_read_by_each(body.node, located.operators)
+        # A graph inside may read any of these values.
         read = {*output_names(body), *filter(None, chain.from_iterable(each))}
         live: list[onnx.NodeProto] = []
         dead = 0
         if not read.issuperset(filter(None, chain.from_iterable(outputs_of_each(body.node)))):
             read = set(output_names(body))
             for node in reversed(body.node):
-                made = list(node.output)
-                if not read.isdisjoint(made) or not any(made):
+                outputs = list(node.output)
+                if not read.isdisjoint(outputs) or not any(outputs):
                     live.append(node)
                     read.update(names_read(node))
             dead = len(body.node) - len(live)
@@ -85,7 +88,9 @@ class Cleanup(Pass):
             )
         if not isinstance(body, onnx.GraphProto):
             return bool(dead)
+        # An initializer that is also an input belongs to the interface.
         read.update(value.name for value in body.input)
+        # Annotations name weights, too.
         for note in body.quantization_annotation:
             read.update((note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)))
         used = [tensor for tensor in body.initializer if tensor.name in read]
@@ -126,18 +131,18 @@ class Cleanup(Pass):
         """Drop entries that are repeated or without a type, and those of inputs, outputs, initializers and no value."""
         if not graph.value_info:
             return
-        known = {name for node in graph.node for name in node.output if name}
-        known.difference_update(value.name for value in (*graph.input, *graph.output))
-        known -= initializer_names(graph)
-        kept = []
+        undeclared = {name for node in graph.node for name in node.output if name}
+        undeclared.difference_update(value.name for value in (*graph.input, *graph.output))
+        undeclared -= initializer_names(graph)
+        declared = []
         for value in reversed(graph.value_info):  # of several, ONNX Runtime reads the last
-            if value.name in known and value.type.WhichOneof("value"):
-                known.discard(value.name)
-                kept.append(value)
-        kept.reverse()
-        dropped = len(graph.value_info) - len(kept)
+            if value.name in undeclared and value.type.WhichOneof("value"):
+                undeclared.discard(value.name)
+                declared.append(value)
+        declared.reverse()
+        dropped = len(graph.value_info) - len(declared)
         if dropped:
-            _replace(graph.value_info, kept)
+            _replace(graph.value_info, declared)
             log.note(
                 self.name,
                 "value-info",

@@ -45,8 +45,8 @@ class DeclaredShapes(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Correct `model` in place."""
-        graph, known = model.proto.graph, log.fact(InferredOutputs, "", "")
-        if known is not None and known.confirms(graph):
+        graph, inferred_before = model.proto.graph, log.fact(InferredOutputs, "", "")
+        if inferred_before is not None and inferred_before.confirms(graph):
             return model
         try:
             inferred = inferred_graph(model.proto)
@@ -58,6 +58,7 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
             return model
+        # Inputs and outputs are not in value_info.
         ends = {value.name: value for value in (*inferred.input, *inferred.output)}
 
         @cache
@@ -72,6 +73,7 @@ class DeclaredShapes(Pass):
         idle = {value.name for value in graph.value_info if contradict(dims_of(value), found(value.name))}
         if not outputs and not idle:
             return model
+        # A wrong inferred shape must not replace a right declared one.
         doubtful = _doubtful(model, found)
         if doubtful is not None:
             log.note(
@@ -93,9 +95,9 @@ class DeclaredShapes(Pass):
                 severity="warning",
             )
         if idle:
-            kept = [value for value in graph.value_info if value.name not in idle]
+            remaining = [value for value in graph.value_info if value.name not in idle]
             del graph.value_info[:]
-            graph.value_info.extend(kept)
+            graph.value_info.extend(remaining)
             log.note(
                 self.name,
                 "value-info",

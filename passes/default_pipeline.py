@@ -27,8 +27,10 @@ def default_pipeline(options: CoreOptions) -> list[Pass]:
     Raises UsageError for an opset that does not exist, and for an opset together with targets, which determine it.
     """
     phases = _FOR_HEADER if _changes_header_alone(options) else tuple(Phase)
-    placed = [item for item in _of_core(options) if item[0] in phases] + passes_in(options, phases)
-    return [item for phase in phases for at, item in placed if at is phase]
+    placed = [placed_pass for placed_pass in _of_core(options) if placed_pass[0] in phases] + passes_in(
+        options, phases
+    )
+    return [placed_pass for phase in phases for at, placed_pass in placed if at is phase]
 
 
 def _of_core(options: CoreOptions) -> Iterator[Placed]:
@@ -38,10 +40,10 @@ def _of_core(options: CoreOptions) -> Iterator[Placed]:
     yield Phase.DECLARE, OpenDims()
     yield from lowering(options)
     yield Phase.CLEAN, Cleanup()
-    yield from ((Phase.USER, item) for item in installed_passes())
+    yield from ((Phase.USER, installed) for installed in installed_passes())
 
 
 def _changes_header_alone(options: CoreOptions) -> bool:
     """Return whether nothing but the IR version is to change."""
-    graph = (item.name for item in declared(type(options)) if item.changes_graph)
+    graph = (option.name for option in declared(type(options)) if option.changes_graph)
     return options.of_feature("ir_version") is not None and not any(map(options.differs, graph))

@@ -39,11 +39,12 @@ def requested_dims(request: DynamicAxes | None, model: Model, log: ChangeLog) ->
     """
     if request is None:
         return DimPlan()
-    known = log.fact(RequestedDims, "", "")
-    if known is None or known.request != request:
-        known = RequestedDims(request, DimPlan.of(request, Interface.of(model.proto)))
-        log.record_fact("", "", known)
-    return known.plan
+    # Two passes ask for the same plan.
+    recorded = log.fact(RequestedDims, "", "")
+    if recorded is None or recorded.request != request:
+        recorded = RequestedDims(request, DimPlan.of(request, Interface.of(model.proto)))
+        log.record_fact("", "", recorded)
+    return recorded.plan
 
 
 @register_pass
@@ -88,12 +89,13 @@ def _named(value: onnx.ValueInfoProto, highest: int) -> dict[str, str | int]:
 
 def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
     """Return the axes of inputs without a size, with their symbols. For an input of unknown rank, return all possible axes."""
-    found = {}
+    open_by_input = {}
     for value in fed_inputs(graph):
         if value.type.WhichOneof("value") != "tensor_type":
             continue
         dims = dims_of(value)
         axes = (
+            # An input without a rank may have any axis.
             dict.fromkeys(range(MOST_AXES), "")
             if dims is None
             else {
@@ -103,5 +105,5 @@ def open_axes(graph: onnx.GraphProto) -> dict[str, dict[int, str]]:
             }
         )
         if axes:
-            found[value.name] = axes
-    return found
+            open_by_input[value.name] = axes
+    return open_by_input

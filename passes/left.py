@@ -44,29 +44,31 @@ def decompose_or_leave(
     With None for `may_stay`, no node may stay. A node that cannot be found again by its name may not stay. If nodes
     were written, inner values lose their symbolic dims.
     """
-    left: set[Where] = set()
+    staying: set[Where] = set()
     before = len(log.changes)
 
     def asked(node: onnx.NodeProto, scope: Scope) -> str | None:
-        if left and Where(scope.path, node_label(node), node.op_type) in left:
+        if staying and Where(scope.path, node_label(node), node.op_type) in staying:
             return None
         return unfit(node, scope)
 
     while True:
         trial = log.trial()
+        # Inlining changes the model, and a refused trial must leave no trace.
         whole = model.copy() if may_stay is not None else model
         fitted = decompose_model(model, asked, log, pass_name, **how)
         refused = {
-            (item.error.where or Where())._replace(from_version=None, to_version=None)
-            for item in fitted.refusals
+            (refusal.error.where or Where())._replace(from_version=None, to_version=None)
+            for refusal in fitted.refusals
         }
-        if not refused or refused <= left or may_stay is None or not may_stay(refused):
+        # Nodes that stay need no second trial, so the loop ends when no new one is refused.
+        if not refused or refused <= staying or may_stay is None or not may_stay(refused):
             if len(log.changes) > before and (count := forget_symbols(fitted.model.proto)):
                 open_dims = f"left {count_of(count, 'symbolic dim')} of inner values open, as they follow from the inputs"
                 log.note(pass_name, "value-info", open_dims, subject="model")
             return fitted
         trial.roll_back()
         model = whole
-        left |= refused
-        for item in fitted.refusals:
-            leave_or_raise(item.error, log, pass_name, best_effort=True)
+        staying |= refused
+        for refusal in fitted.refusals:
+            leave_or_raise(refusal.error, log, pass_name, best_effort=True)

@@ -91,8 +91,9 @@ class LowerOpset(Pass):
         refusal = _refusal(lowered.refusals)
         if not nearest:
             raise refusal
+        # The log must not have changes of the failed trial.
         trial.roll_back()
-        reached = max(item.nearest for item in lowered.refusals)
+        reached = max(refused.nearest for refused in lowered.refusals)
         log.note(
             self.name,
             "not-lowered",
@@ -105,8 +106,8 @@ class LowerOpset(Pass):
 
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:
     """Return the error for the refusal that keeps the model at the newest opset."""
-    nearest = max(item.nearest for item in refusals)
-    first = next(item.error for item in refusals if item.nearest == nearest)
+    nearest = max(refusal.nearest for refusal in refusals)
+    first = next(refusal.error for refusal in refusals if refusal.nearest == nearest)
     others = len(refusals) - 1
     more = f" (refused, and {count_of(others, 'more node')})" if others else ""
     return CannotMigrate(

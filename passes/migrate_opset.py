@@ -167,14 +167,14 @@ class MigrateOpset(AdvisingPass):
 
     def _note_runtime_operators(self, proto: onnx.ModelProto, log: ChangeLog) -> None:
         """Write a note on operators that only ONNX Runtime has in ai.onnx: no opset of the standard gives them a meaning."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for located in bodies_of(proto):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
             for (domain, operator), count in located.operators.items():
                 node = onnx.NodeProto(domain=domain, op_type=operator)
                 if opset is not None and is_runtime_operator(node, opset):
-                    found[operator] = found.get(operator, 0) + count
-        for operator, count in sorted(found.items()):
+                    counts[operator] = counts.get(operator, 0) + count
+        for operator, count in sorted(counts.items()):
             log.note(
                 self.name,
                 "runtime-operator",
@@ -186,12 +186,10 @@ class MigrateOpset(AdvisingPass):
         """Keep one import of each domain. If the versions differ for a node, the last import wins, like in ONNX Runtime."""
         for owner in owners(proto):
             name = "the model" if isinstance(owner, onnx.ModelProto) else function_path(owner)
-            for domain, found in remove_repeated_imports(owner):
+            for domain, imported_versions in remove_repeated_imports(owner):
                 nodes = nested_nodes(owner.graph.node if isinstance(owner, onnx.ModelProto) else owner.node)
-                unlike = next((node for node in nodes if _differs(node, domain, found)), None)
-                text = (
-                    f"{name} imports {domain or 'ai.onnx'} more than once, as {' and '.join(map(str, found))}"
-                )
+                unlike = next((node for node in nodes if _differs(node, domain, imported_versions)), None)
+                text = f"{name} imports {domain or 'ai.onnx'} more than once, as {' and '.join(map(str, imported_versions))}"
                 if unlike is None:
                     log.note(
                         self.name, "repeated-import", f"{text}: all nodes mean the same by each", subject=name
@@ -201,7 +199,7 @@ class MigrateOpset(AdvisingPass):
                         self.name,
                         "ambiguous-opset",
                         f"{text}, and {node_label(unlike)!r} ({unlike.op_type}) differs between them; like ONNX Runtime, we use"
-                        f" the last one, {found[-1]}",
+                        f" the last one, {imported_versions[-1]}",
                         subject=node_label(unlike),
                         severity="warning",
                     )

@@ -70,14 +70,14 @@ def _onnxsim(*, alone: bool) -> Any:
     if not alone or "onnxsim" in modules:
         return import_module("onnxsim")
     spec = find_spec("onnxsim")
-    known = spec is not None and version("onnxsim") in IMPORTS_ALONE
-    hidden = {"sympy", "rich"} if known else {"sympy"}
+    skips_rich = spec is not None and version("onnxsim") in IMPORTS_ALONE
+    hidden = {"sympy", "rich"} if skips_rich else {"sympy"}
     hidden -= modules.keys()
     modules.update(
         dict.fromkeys(hidden)
     )  # their import raises ModuleNotFoundError, as where they are not installed
     try:
-        if spec is not None and known:
+        if spec is not None and skips_rich:
             package: Any = module_from_spec(spec)
             modules["onnxsim"] = package  # whose code is not run
             modules.update((name, _Annotations(name)) for name in FOR_ANNOTATIONS)
@@ -105,13 +105,13 @@ def _schema_options(
 ) -> dict[str, bool]:
     """Return what keeps onnxsim from copying onnx's schemas, which are thousands, where it has them or needs none of them."""
     global _copied
-    known = (alone and _copied) or all(
+    needs_none = (alone and _copied) or all(
         node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type, _KNOWN_OPSET, "")
         for node in all_nodes(model)
     )
-    _copied = _copied or not known
-    known = known and "import_custom_schemas" in inspect.signature(simplify).parameters
-    return {"import_custom_schemas": False} if known else {}
+    _copied = _copied or not needs_none
+    needs_none = needs_none and "import_custom_schemas" in inspect.signature(simplify).parameters
+    return {"import_custom_schemas": False} if needs_none else {}
 
 
 _copied = False

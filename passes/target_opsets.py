@@ -32,16 +32,16 @@ def target_opsets(options: CoreOptions) -> dict[str, tuple[int, bool]]:
     if targets is None:
         default = "keep" if options.keeps_opset else f"{_DEFAULT}+"
         return _read_opsets(default if options.opset is None else options.opset)
-    given = {} if options.opset is None else _read_opsets(options.opset)
-    if "ai.onnx" in given:
-        _check_opset(given["ai.onnx"], targets)
-        return given
+    named_opsets = {} if options.opset is None else _read_opsets(options.opset)
+    if "ai.onnx" in named_opsets:
+        _check_opset(named_opsets["ai.onnx"], targets)
+        return named_opsets
     if targets.opset is None:
         main = (targets.oldest or 1, True)
     else:
         tried = options.lower is False and targets.lower == "nearest"
         main = (min(targets.opset, newest_opset()), tried)
-    return {"ai.onnx": main, **given}
+    return {"ai.onnx": main, **named_opsets}
 
 
 def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
@@ -49,9 +49,9 @@ def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
     opset, at_least = asked
     newest, oldest = targets.refusing, targets.oldest_taker
     if newest is not None and newest.opset is not None and (at_least or opset > newest.opset):
-        what = f"{opset}+" if at_least else str(opset)
+        opset_text = f"{opset}+" if at_least else str(opset)
         raise UsageError(
-            f"opset {what} is not for {newest}, which takes models up to opset {newest.opset}",
+            f"opset {opset_text} is not for {newest}, which takes models up to opset {newest.opset}",
             hint=f"give one up to {newest.opset}, or leave --opset out: then it is the newest that suits",
         )
     if oldest is not None and oldest.oldest is not None and opset < oldest.oldest:
@@ -63,14 +63,15 @@ def _check_opset(asked: tuple[int, bool], targets: Targets) -> None:
 
 def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
     """Return, for each domain of an option, the opset and whether a newer opset of the model stays."""
-    given: Mapping[str, int | str]
+    by_domain: Mapping[str, int | str]
     if isinstance(asked, Mapping):
-        given = asked
+        by_domain = asked
     else:
         parts = [part.strip().rpartition("=") for part in str(asked).split(",")]
-        given = {domain or "ai.onnx": number for domain, _, number in parts}
+        by_domain = {domain or "ai.onnx": number for domain, _, number in parts}
     opsets = {
-        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain) for domain, number in given.items()
+        "ai.onnx" if is_onnx(domain) else domain: _opset(number, domain)
+        for domain, number in by_domain.items()
     }
     if not opsets:
         raise UsageError(

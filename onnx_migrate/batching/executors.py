@@ -188,8 +188,8 @@ def _named_as_given(outcome: Outcome, job: Job) -> Outcome:
 
     report = outcome.report
     if isinstance(report, Failure):
-        done = replace(report.done, model=job.source)
-        report = replace(report, model=job.source, reason=named(report.reason), done=done)
+        partial_report = replace(report.done, model=job.source)
+        report = replace(report, model=job.source, reason=named(report.reason), done=partial_report)
     elif report is not None:
         report = replace(report, model=job.source)
     return replace(

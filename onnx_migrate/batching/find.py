@@ -36,9 +36,9 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
 
     Raises UsageError for a folder or a pattern without any model, and for an unreadable folder or URL.
     """
-    found: dict[str, str] = {}
-    for given in sources:
-        source = resolve_file_url(os.fspath(given))
+    models: dict[str, str] = {}
+    for named_source in sources:
+        source = resolve_file_url(os.fspath(named_source))
         if is_url(source):
             inside = _models_at_url(source)
         elif os.path.isdir(source):
@@ -54,8 +54,8 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
                 f"there is no model in {source}", hint=f"give a folder or pattern with files named *{SUFFIX}"
             )
         for path, relative in inside:
-            found.setdefault(path, relative)
-    return list(found.items())
+            models.setdefault(path, relative)
+    return list(models.items())
 
 
 def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
     that would overwrite a model.
     """
     pairs: list[tuple[str, str]] = []
-    taken: dict[str, str] = {}
+    model_by_target: dict[str, str] = {}
     folder = resolve_file_url(os.fspath(out_dir))
     out = identity(folder)
     found = [(path, relative) for path, relative in found if not _result(path, relative, out)]
@@ -77,7 +77,7 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
                 f"the result {target} would overwrite one of the models",
                 hint="give another --out-dir, or --in-place to replace the models",
             )
-        other = taken.setdefault(os.path.normpath(target), path)
+        other = model_by_target.setdefault(os.path.normpath(target), path)
         if other != path:
             raise UsageError(
                 f"the results of {other} and {path} would both be written to {target}",
@@ -122,8 +122,8 @@ def _listed(system: Any, path: str, source: str, *, magic: bool) -> tuple[str, l
     """Return the part of a URL that all models have in common, and their paths; None for the URL of a file."""
     system.invalidate_cache()  # a listing may be cached since an earlier call, hours ago
     if magic and not system.exists(path):
-        found = system.glob(path, detail=True).items()
-        return _fixed_part(source), [name for name, entry in found if entry["type"] == "file"]
+        entries = system.glob(path, detail=True).items()
+        return _fixed_part(source), [name for name, entry in entries if entry["type"] == "file"]
     if system.isdir(path):
         return source, [name for name in system.find(path) if name.endswith(SUFFIX)]
     return None

@@ -92,14 +92,14 @@ class Outcome:
     @classmethod
     def of(cls, source: str, output: str | None, kind: str, report: ReportData) -> Outcome:
         """Return the outcome of a completed migration."""
-        verdict, left = report.verification, len(report.left)
+        verdict, left_count = report.verification, len(report.left)
         if verdict is None:
-            return cls(source, output, kind, report=report, verification=NOT_VERIFIED, left=left)
-        known = verdict.kind.value
-        late = known == UNVERIFIED and verdict.timed_out
-        doubt = verdict.reason if known == UNVERIFIED else ""
+            return cls(source, output, kind, report=report, verification=NOT_VERIFIED, left=left_count)
+        kind_of_verdict = verdict.kind.value
+        late = kind_of_verdict == UNVERIFIED and verdict.timed_out
+        doubt = verdict.reason if kind_of_verdict == UNVERIFIED else ""
         return cls(
-            source, output, kind, report=report, verification=known, doubt=doubt, late=late, left=left
+            source, output, kind, report=report, verification=kind_of_verdict, doubt=doubt, late=late, left=left_count
         )  # fmt: skip
 
     @property
@@ -172,8 +172,8 @@ class Summary:
     @property
     def done(self) -> bool:
         """Whether every model was migrated or needed no change, and no best effort left a node unchanged."""
-        done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
-        return self.complete and done and not self.left
+        are_done = self.outcomes[MIGRATED] + self.outcomes[UNCHANGED] == self.models
+        return self.complete and are_done and not self.left
 
     @property
     def ok(self) -> bool:

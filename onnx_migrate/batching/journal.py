@@ -87,15 +87,18 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     """
     read = {}
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
-    for item in (*(options.get("passes") or ()), *(f"{name}:" for name in options.get("adapters") or ())):
-        if is_builtin(item):
+    for module_name in (
+        *(options.get("passes") or ()),
+        *(f"{name}:" for name in options.get("adapters") or ()),
+    ):
+        if is_builtin(module_name):
             continue
-        if not isinstance(item, str):
+        if not isinstance(module_name, str):
             return None
-        module = item.partition(":")[0]
-        spec = importlib.util.find_spec(module) if ":" in item else None
+        module = module_name.partition(":")[0]
+        spec = importlib.util.find_spec(module) if ":" in module_name else None
         if spec is not None and spec.origin and os.path.isfile(spec.origin):
-            read[item] = file_digest(Path(spec.origin))
+            read[module_name] = file_digest(Path(spec.origin))
     if options.get("pipeline") is not None:
         return None
     data = options.get("input_data")
@@ -114,25 +117,25 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
             read[str(path)] = file_digest(path)
     runtime = options.pop("runtime", None)
     targets = None if runtime is None else resolve(runtime)
-    asked = {
+    inputs_of_result = {
         "options": {**options, "external": external},
         "targets": [json_of(target) for target in targets or ()],
         "files": read,
         "versions": tool_versions(),
     }
-    plain: dict[str, Any] = json.loads(json.dumps(asked, default=_plain))
+    plain: dict[str, Any] = json.loads(json.dumps(inputs_of_result, default=_plain))
     return plain
 
 
 def _digest_of_arrays(data: Any) -> str:
     """Return the BLAKE2b of a dict of arrays by input name, of several, or of arrays in the order of the inputs."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for at, values in enumerate([data] if isinstance(data, Mapping) else data):
         for name, value in sorted(values.items()) if isinstance(values, Mapping) else [(at, values)]:
             array = np.asarray(value)
             content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
-            found.update(f"{name} {array.dtype} {array.shape} {len(content)}".encode() + content)
-    return found.hexdigest()
+            digest.update(f"{name} {array.dtype} {array.shape} {len(content)}".encode() + content)
+    return digest.hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -105,7 +105,7 @@ def batch(
     `migrate` does not have. An exception of `watcher` ends the workers, and then the batch.
     """
     arguments = current_names(Options, arguments)
-    check_names("batch", arguments, [item.name for item in declared(Options)])
+    check_names("batch", arguments, [option.name for option in declared(Options)])
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
         raise UsageError(
@@ -125,8 +125,8 @@ def batch(
             **(current_names(Options, arguments_of(source)) if arguments_of else {}),
         }
         beside, flags = bool(own.pop("external")), tuple(own.pop("flags", ()))
-        known = journal.records.get(os.path.relpath(target, folder)) if journal else None
-        planned.append(Job(source, target, own, beside, known=known, flags=flags))
+        record = journal.records.get(os.path.relpath(target, folder)) if journal else None
+        planned.append(Job(source, target, own, beside, known=record, flags=flags))
     if journal:
         journal.rewrite()
 
@@ -230,14 +230,14 @@ def _outcomes(
                 pending[submit(job)] = job
             wait(pending, _TICK, FIRST_COMPLETED)
             watcher.waiting()
-            done = []
+            ended = []
             for future in pending:
                 if future.done():  # also if it was cancelled before it began, which `wait` does not report
-                    done.append(future)
+                    ended.append(future)
                 elif future not in running and future.running():
                     running.add(future)
                     watcher.started(pending[future])
-            for future in done:
+            for future in ended:
                 job = pending.pop(future)
                 running.discard(future)
                 outcome = submit.outcome(job, future)

@@ -102,8 +102,8 @@ def refused(job: Job, error: MigrateError) -> Outcome:
 
 def _tried(job: Job, ended: Outcome) -> Outcome:
     """Return the outcome of an invalid model, with whether ONNX Runtime loads it in a child process."""
-    given = Options(**current_names(Options, job.arguments))
-    settings = Settings(limits=given.limits, libraries=libraries_of(given.ort_library))
+    options = Options(**current_names(Options, job.arguments))
+    settings = Settings(limits=options.limits, libraries=libraries_of(options.ort_library))
     try:
         model = files.load(job.source)
         if next(equation_faults(model.proto), None) is not None:
@@ -149,21 +149,21 @@ def _run(job: Job) -> Outcome:
     original = files.load(job.source)
     if settings is not None:
         digests = content(original)
-        known = job.known or {}
+        earlier = job.known or {}
         if (
-            known.get("content") == digests
-            and known.get("key") == settings
-            and whole(job.output, known["written"])
-            and "verification" in known  # a record of an older version has no such key
+            earlier.get("content") == digests
+            and earlier.get("key") == settings
+            and whole(job.output, earlier["written"])
+            and "verification" in earlier  # a record of an older version has no such key
         ):
             return Outcome(
                 job.source,
                 job.output,
-                known["outcome"],
+                earlier["outcome"],
                 cached=True,
-                record=known,
-                verification=known["verification"],
-                doubt=known["doubt"],
+                record=earlier,
+                verification=earlier["verification"],
+                doubt=earlier["doubt"],
             )
     files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)

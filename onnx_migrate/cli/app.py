@@ -209,8 +209,8 @@ def run(args: list[str] | None = None) -> NoReturn:
             click.echo(f"{PROGRAM}: stdout: standard output could not be written: {error}", err=True)
         sys.exit(OUTPUT_FAILED)
     except OSError as error:  # of a question to the file system that no command expects to fail
-        place = f"{printable(str(error.filename))}: " if error.filename else ""
-        click.echo(f"{PROGRAM}: failed: {place}{error.strerror or error}", err=True)
+        location = f"{printable(str(error.filename))}: " if error.filename else ""
+        click.echo(f"{PROGRAM}: failed: {location}{error.strerror or error}", err=True)
         sys.exit(1)
     except ImportError as error:  # of a module that is imported where it is used
         click.echo(f"{PROGRAM}: failed: a module cannot be loaded: {printable(str(error))}", err=True)

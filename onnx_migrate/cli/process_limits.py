@@ -60,8 +60,8 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
         current = name
         if timed:
             endless = not name or name in _CHILDREN_HAVE_LIMITS
-            left = min(max(deadline.own_work_left(), _SOON), _LONGEST)
-            signal.setitimer(signal.ITIMER_REAL, 0 if endless else left, _AGAIN)
+            timer_seconds = min(max(deadline.own_work_left(), _SOON), _LONGEST)
+            signal.setitimer(signal.ITIMER_REAL, 0 if endless else timer_seconds, _AGAIN)
 
     timed = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     if timed:

@@ -55,8 +55,8 @@ class _Output(io.FileIO):
             while (count := super().write(data)) is None:  # the descriptor does not block, and is not ready
                 select.select([], [self], [])
         except OSError as error:
-            left = isinstance(error, BrokenPipeError)
-            raise OutputFailed(error.strerror or str(error), reader_left=left) from error
+            reader_left = isinstance(error, BrokenPipeError)
+            raise OutputFailed(error.strerror or str(error), reader_left=reader_left) from error
         return count
 
 

@@ -124,12 +124,17 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
     result = onnx.ModelProto()
     result.CopyFrom(before)
     _graft_graph(result.graph, after.graph)
-    known = {(item.domain or "ai.onnx") for item in result.opset_import}
-    result.opset_import.extend(item for item in after.opset_import if (item.domain or "ai.onnx") not in known)
+    known_domains = {(imported_domain.domain or "ai.onnx") for imported_domain in result.opset_import}
+    result.opset_import.extend(
+        imported_domain
+        for imported_domain in after.opset_import
+        if (imported_domain.domain or "ai.onnx") not in known_domains
+    )
     return result
 
 
 def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
+    # graphsurgeon does not keep documentation, so it is read before.
     documented = {node.output[0]: _documentation(node) for node in nested_nodes(graph.node) if node.output}
     input_names = [value.name for value in graph.input]
     initializers = initializer_names(graph)
@@ -150,13 +155,16 @@ def _graft_graph(graph: onnx.GraphProto, new: onnx.GraphProto) -> None:
                 _graft_shape(value, fresh[value.name])
     for name in ("node", "initializer", "sparse_initializer", "value_info"):
         if name == "initializer":
-            made = {tensor.name for tensor in new.initializer}
-            overridable = [t for t in graph.initializer if t.name in input_names and t.name not in made]
+            exported_names = {tensor.name for tensor in new.initializer}
+            overridable = [
+                t for t in graph.initializer if t.name in input_names and t.name not in exported_names
+            ]
             new.initializer.extend(overridable)
         graph.ClearField(name)
         getattr(graph, name).extend(getattr(new, name))
     for node in nested_nodes(graph.node):
         old = documented.get(node.output[0]) if node.output else None
+        # A node that became another operator has no documentation yet.
         if old is not None and old.op_type == node.op_type:
             node.doc_string = old.doc_string
             if hasattr(node, "metadata_props") and not node.metadata_props:

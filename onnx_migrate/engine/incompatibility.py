@@ -34,11 +34,15 @@ class Incompatibility:
 
 def counted(found: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:
     """Return one objection for each reason, at its first node, with the nodes added up."""
-    kept: dict[str, Incompatibility] = {}
-    for item in found:
-        known = kept.get(item.reason)
-        kept[item.reason] = item if known is None else replace(known, nodes=known.nodes + item.nodes)
-    return tuple(kept.values())
+    first_by_reason: dict[str, Incompatibility] = {}
+    for objection in found:
+        first_objection = first_by_reason.get(objection.reason)
+        first_by_reason[objection.reason] = (
+            objection
+            if first_objection is None
+            else replace(first_objection, nodes=first_objection.nodes + objection.nodes)
+        )
+    return tuple(first_by_reason.values())
 
 
 def objections_by_trial(item: Any, model: Model) -> tuple[Incompatibility, ...]:

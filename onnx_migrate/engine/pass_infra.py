@@ -161,8 +161,11 @@ def takes_graph(function: Callable[..., Any]) -> bool:
     """
     parameters = parameters_of(function)
     annotation = parameters[0].annotation if parameters else ""
-    told = (getattr(annotation, name, None) for name in ("__name__", "__forward_arg__"))
-    text = annotation if isinstance(annotation, str) else next(filter(None, told), str(annotation))
+    # An annotation may be a class, a text, or a ForwardRef.
+    annotation_names = (getattr(annotation, name, None) for name in ("__name__", "__forward_arg__"))
+    text = (
+        annotation if isinstance(annotation, str) else next(filter(None, annotation_names), str(annotation))
+    )
     kind = text.rpartition(".")[2]
     if kind not in ("ModelProto", "Graph"):
         raise UsageError(
@@ -177,8 +180,10 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     """Return a pass for a pass, a user's function, "module:function", or the name of an installed entry point."""
     if isinstance(given, Pass):
         return given
+    # A class is a pass with its default options.
     if isinstance(given, type) and issubclass(given, Pass):
         return given()
+    # Its annotation is checked now, so that the error comes before any work.
     if callable(given):
         takes_graph(given)
         return UserPass(given, getattr(given, "__name__", type(given).__name__))
@@ -186,6 +191,7 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
     try:
         if given in installed:
             return _installed(installed[given])
+        # The spelling is that of entry points.
         module, _, attribute = given.partition(":")
         if attribute:
             return as_pass(getattr(importlib.import_module(module), attribute))
@@ -195,11 +201,12 @@ def as_pass(given: Pass | Callable[..., Any] | str) -> Pass:
             code="no-such-pass",
             hint="give MODULE:FUNCTION of a module that Python can import from the working folder or PYTHONPATH",
         ) from error
-    known = ", ".join(sorted(installed))
+    installed_names = ", ".join(sorted(installed))
     raise UsageError(
         f"there is no pass {given!r}",
         code="no-such-pass",
-        hint="give MODULE:FUNCTION" + (f", or the name of an installed pass: {known}" if known else ""),
+        hint="give MODULE:FUNCTION"
+        + (f", or the name of an installed pass: {installed_names}" if installed_names else ""),
     )
 
 

@@ -33,20 +33,25 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         names = self.names
-        for place, item in enumerate(self.passes):
-            if item.name in names[:place]:
+        for index, pipeline_pass in enumerate(self.passes):
+            if pipeline_pass.name in names[:index]:
                 raise UsageError(
-                    f"two passes of the pipeline are called {item.name!r}",
+                    f"two passes of the pipeline are called {pipeline_pass.name!r}",
                     code="duplicate-pass",
                     hint="leave one out, or give one another name",
                 )
-            for later in self.passes[place + 1 :]:
-                missing = [found for found in item.requires & later.ensures if not is_readable(found)]
+            # A pass must not need a property that only a later pass ensures.
+            for later in self.passes[index + 1 :]:
+                missing = [
+                    missing_property
+                    for missing_property in pipeline_pass.requires & later.ensures
+                    if not is_readable(missing_property)
+                ]
                 if missing:
                     raise UsageError(
-                        f"pass {item.name!r} cannot run before {later.name!r}: it needs {missing[0].value}",
+                        f"pass {pipeline_pass.name!r} cannot run before {later.name!r}: it needs {missing[0].value}",
                         code="pass-order",
-                        hint=f"put {later.name} before {item.name}",
+                        hint=f"put {later.name} before {pipeline_pass.name}",
                     )
 
     def __iter__(self) -> Iterator[Pass]:
@@ -58,13 +63,16 @@ class Pipeline:
     @property
     def names(self) -> tuple[str, ...]:
         """The passes' names, in the order they run."""
-        return tuple(item.name for item in self.passes)
+        return tuple(pipeline_pass.name for pipeline_pass in self.passes)
 
     def without(self, *names: str) -> Pipeline:
         """Return this pipeline without the passes so named. Raises UsageError for a name it does not have."""
         for name in names:
+            # A misspelt name must be an error, because the pass would run silently.
             self._index(name)
-        return Pipeline(tuple(item for item in self.passes if item.name not in names))
+        return Pipeline(
+            tuple(pipeline_pass for pipeline_pass in self.passes if pipeline_pass.name not in names)
+        )
 
     def add(
         self, new: Pass | Callable[..., Any] | str, *, before: str | None = None, after: str | None = None
@@ -76,12 +84,12 @@ class Pipeline:
         """
         if before is not None and after is not None:
             raise UsageError("`before` and `after` are both given", hint="give one: the pass has one place")
-        place = len(self.passes)
+        index = len(self.passes)
         if before is not None:
-            place = self._index(before)
+            index = self._index(before)
         elif after is not None:
-            place = self._index(after) + 1
-        return Pipeline((*self.passes[:place], as_pass(new), *self.passes[place:]))
+            index = self._index(after) + 1
+        return Pipeline((*self.passes[:index], as_pass(new), *self.passes[index:]))
 
     def _index(self, name: str) -> int:
         if name not in self.names:
@@ -118,11 +126,11 @@ class Pipeline:
 
         An optional pass is run too, and must not fail. Raises as `run`.
         """
-        found: list[tuple[str, Model]] = []
+        stages: list[tuple[str, Model]] = []
 
         def keep(name: str, result: Model) -> None:
-            if result.proto != (found[-1][1] if found else model).proto:
-                found.append((name, result.copy()))
+            if result.proto != (stages[-1][1] if stages else model).proto:
+                stages.append((name, result.copy()))
 
         PipelineRun(self.passes, model, ChangeLog(), _no_stage, require_optional=True, after=keep).result()
-        return found
+        return stages

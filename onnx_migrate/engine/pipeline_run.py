@@ -143,21 +143,22 @@ class PipelineRun:
         return result
 
     def _result(self) -> PipelineResult:
+        # A broken model is repaired before the first pass sees it.
         usable = accepted(self._original, self._log, strict=self._strict)
         if usable is not self._original:
             self._model, self._start, self._original = usable.copy(), usable, usable
         note_tolerated(self._original, self._log)
         note_older_ir(self._original, self._log)
-        for item in self._passes:
-            with self._stage(item.name):
-                self._check_required(item)
-                if isinstance(item, ObligedPass):
-                    self._run_obliged(item)
-                elif item.optional and not self._require_optional:
-                    if item.is_wanted(self._original, self._model):
-                        self._try(item)
+        for pipeline_pass in self._passes:
+            with self._stage(pipeline_pass.name):
+                self._check_required(pipeline_pass)
+                if isinstance(pipeline_pass, ObligedPass):
+                    self._run_obliged(pipeline_pass)
+                elif pipeline_pass.optional and not self._require_optional:
+                    if pipeline_pass.is_wanted(self._original, self._model):
+                        self._try(pipeline_pass)
                 else:
-                    self._run(item)
+                    self._run(pipeline_pass)
         before = self._before_optional
         names = self._log.fact(OpenNames, "", "") or OpenNames({})
         for model in (before.model, self._model) if before else (self._model,):
@@ -202,8 +203,8 @@ class PipelineRun:
         self._start, self._first_change = self._model.copy(), len(self._log.changes)
 
     def _segment(self, unsimplified: Model, result: Model) -> Segment[Model]:
-        known = unsimplified if self._own else None
-        return Segment(self._start, result, known, self._is_exact())
+        own_unsimplified = unsimplified if self._own else None
+        return Segment(self._start, result, own_unsimplified, self._is_exact())
 
     def _is_exact(self) -> bool:
         """Return whether all passes are this package's, and all changes of the segment are bit for bit exact."""
@@ -215,7 +216,7 @@ class PipelineRun:
         before, nodes = Interface.of(self._model.proto), len(self._model.proto.graph.node)
         logged = len(self._log.changes), len(self._log.notes)
         try:
-            done = _applied(item, self._model, self._log)
+            applied = _applied(item, self._model, self._log)
         except (MigrateError, MemoryError):
             raise
         except RecursionError as error:
@@ -226,11 +227,13 @@ class PipelineRun:
             ) from error
         except Exception as error:
             raise PassError(f"pass {item.name!r} failed: {type(error).__name__}: {error}") from error
-        result, obligation = done.model, done.obligation
+        result, obligation = applied.model, applied.obligation
+        # The report names passes that are not this package's own.
         if package := package_of(item):
             text = f"ran {item.name} of the installed package {package}"
             self._log.note(item.name, "user-pass", text, subject=item.name)
         self._check_ensured(item, result)
+        # A pass may change dims, but no names, types or order.
         changed = before.difference(Interface.of(result.proto))
         if changed and not (obligation is not None and obligation.changes_interface):
             raise PassError(
@@ -238,10 +241,11 @@ class PipelineRun:
                 code="interface-changed",
                 hint="a pass must keep names, types and order of the model's inputs and outputs",
             )
+        # The pass may return another Model, and the origin says which files must not be overwritten.
         result.origin, result.stamp = self._model.origin, self._model.stamp
         self._model = result
-        said = logged != (len(self._log.changes), len(self._log.notes))
-        if said or not self._own or nodes <= CHECKED_NODES or nodes != len(result.proto.graph.node):
+        has_logged = logged != (len(self._log.changes), len(self._log.notes))
+        if has_logged or not self._own or nodes <= CHECKED_NODES or nodes != len(result.proto.graph.node):
             counts = operator_counts(bodies(result.proto))
             record_effect(self._log, item.name, self._counts, counts, logged[0])
             self._counts = counts
@@ -269,6 +273,7 @@ class PipelineRun:
             for ensured in sorted(item.ensures, key=list(ModelProperty).index):
                 if complaint := violation(ensured, result.proto):
                     valid = ensured is ModelProperty.VALID_NODES
+                    # The user learns which pass broke the model, before later passes fail because of it.
                     raise PassError(
                         f"pass {item.name!r} left a node that is not valid: {complaint}"
                         if valid
@@ -279,8 +284,9 @@ class PipelineRun:
                             tried=True,
                         ),
                     )
-        kept = self._holding - {ModelProperty.VALID_NODES} if own else set()
-        self._holding = kept | item.ensures
+        # A user's pass may break any property, so only those that it ensures hold after it.
+        still_holding = self._holding - {ModelProperty.VALID_NODES} if own else set()
+        self._holding = still_holding | item.ensures
 
 
 def _applied(item: Pass, model: Model, log: ChangeLog) -> PassResult:

@@ -80,27 +80,29 @@ def find_reachable_domains(
     Raises UsageError for a plug-in that cannot be loaded.
     """
     load_installed()
-    domains = {item.domain for owner in owners(model.proto) for item in owner.opset_import} - {
+    domains = {entry.domain for owner in owners(model.proto) for entry in owner.opset_import} - {
         "",
         "ai.onnx",
         "ai.onnx.ml",
     }
-    found = []
+    reachable = []
     for domain in sorted(domains):
+        # Each function imports domains at a version of its own.
         own = max(imported(owner.opset_import, domain) or 0 for owner in owners(model.proto))
         refused: dict[str, tuple[MigrateError, set[int]]] = {}
         opsets = range(1, newest_opset(domain) + 1) if not domain.startswith("ai.onnx.") else ()
         for opset in opsets:
             try:
+                # A trial tells more than the registry, because a step may refuse a node of this model.
                 migrations = pipeline_to({domain: opset})
-                Pipeline(tuple(item for item in migrations if item.name in _DOMAIN_PASSES)).run(
+                Pipeline(tuple(entry for entry in migrations if entry.name in _DOMAIN_PASSES)).run(
                     model, ChangeLog()
                 )
             except MigrateError as error:  # noqa: PERF203
                 refused.setdefault(error.reason, (error, set()))[1].add(opset)
         if opsets:
-            found.append(ReachableDomain(domain, own, Reachability.of(opsets, refused.values())))
-    return tuple(found)
+            reachable.append(ReachableDomain(domain, own, Reachability.of(opsets, refused.values())))
+    return tuple(reachable)
 
 
 _DOMAIN_PASSES = ("migrate_domains", "lower_domains")
@@ -116,9 +118,10 @@ def find_reachable_opsets(model: Model) -> Reachability:
     """
     invalid: MigrateError | None = None
     try:
+        # An invalid model reaches no opset, and the report gives the reason.
         model = accepted(model)
-    except MigrateError as found:
-        invalid = found
+    except MigrateError as failure:
+        invalid = failure
     proto, newest = model.proto, newest_opset()
     own = newest_onnx_opset(proto) or None
     if own is None:
@@ -130,6 +133,7 @@ def find_reachable_opsets(model: Model) -> Reachability:
             hint="install a newer onnx",
         )
         return Reachability((), (Refusal(future, ()),))
+    # A version below 1 is invalid, and the ranges below must not contain it.
     own = max(own, 1)  # the checks below refuse opsets lower than 1
     targets = range(own, newest + 1)
     older = range(OLDEST, own)
@@ -142,13 +146,16 @@ def find_reachable_opsets(model: Model) -> Reachability:
 
     try:
         lift = _lift(model, newest, None)
+        # A node that refuses a step blocks that step's opset and all later ones.
         for key, error in lift.refusals.items():
             start = (error.where.to_version if error.where else None) or own
+            # A refusal of such a node holds for this target only.
             block(error, [newest] if key in lift.target_dependent else range(start, newest + 1))
         for target in targets[:-1] if lift.target_dependent else ():
             for error in _lift(model, target, lift.target_dependent).refusals.values():
                 block(error, [target])
         for refusal in _lower(model) if older else ():
+            # A node that refuses a step down blocks all opsets below it.
             block(refusal.error, range(OLDEST, refusal.nearest))
     except MigrateError as error:
         return Reachability((), (Refusal(error, (*older, *targets)),))

@@ -75,23 +75,24 @@ def accepted(model: Model, log: ChangeLog | None = None, *, strict: bool = False
             raise broken.error()
         from onnx_migrate.model.mending import mend  # most models are valid
 
-        given, model = model.proto, model.copy()
-        model.as_given = given
+        given_proto, model = model.proto, model.copy()
+        model.as_given = given_proto
         mended = mend(model.proto, _length_of(model), _reader(model))
-        if any(item.unread for item in mended):
+        if any(mending.unread for mending in mended):
             model.as_given = None  # the proof starts at the repaired model
-        for left in _structure_faults(model):
-            raise left.error()
+        for remaining_fault in _structure_faults(model):
+            raise remaining_fault.error()
         if log is not None:
-            for item in mended:
-                log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
+            for mending in mended:
+                log.note("load", "mended", mending.reason, subject=mending.subject, severity="warning")
+    # Functions that call each other may expand to more nodes than memory holds.
     check_growth(model.proto)
     if any(True for function in model.proto.functions for _ in default_graphs(function)):
         from onnx_migrate.model.mending.default_graphs import bind_default_graphs  # few functions have any
 
-        given = model.as_given or model.proto
+        given_proto = model.as_given or model.proto
         model = model.copy()
-        model.as_given = given
+        model.as_given = given_proto
         for path in bind_default_graphs(model.proto):
             if log is not None:
                 reason = (
@@ -122,12 +123,13 @@ def _with_one_float_type(model: Model, log: ChangeLog | None) -> Model:
     from onnx_migrate.model.mending import mend_float_types  # most models have one type
 
     mended = model.copy()
-    done = mend_float_types(mended.proto)
-    if not done or next(type_faults(mended.proto), None) is not None:
+    mendings = mend_float_types(mended.proto)
+    # A repair that leaves a fault is no repair.
+    if not mendings or next(type_faults(mended.proto), None) is not None:
         return model  # a later check refuses it, and names the node
-    for item in done:
+    for mending in mendings:
         if log is not None:
-            log.note("load", "mended", item.reason, subject=item.subject, severity="warning")
+            log.note("load", "mended", mending.reason, subject=mending.subject, severity="warning")
     return mended
 
 
@@ -157,9 +159,9 @@ def note_tolerated(model: Model, log: ChangeLog) -> None:
 def note_older_ir(model: Model, log: ChangeLog) -> None:
     """Write notes on features newer than the model's IR version that neither onnx.checker nor runtimes refuse."""
     newer = [
-        found
-        for found in features(model.proto)
-        if found.since > model.proto.ir_version and found.feature is not IrFeature.UNLISTED
+        feature_use
+        for feature_use in features(model.proto)
+        if feature_use.since > model.proto.ir_version and feature_use.feature is not IrFeature.UNLISTED
     ]
     if newer:
         log.note(
@@ -178,19 +180,24 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
     below IR version 4. Raises IllegalModel if a pass set the IR version, and the result has a newer feature.
     """
     proto = result.proto
-    newer = [found for found in features(proto) if found.since > proto.ir_version]
+    newer = [feature_use for feature_use in features(proto) if feature_use.since > proto.ir_version]
     limit = log.fact(IrLimit, "", "")
     if limit is not None:
+        # A pass that set the IR version allowed opsets up to its limit.
         allowed = {f"opset {number} of ai.onnx" for number in range(limit.opset + 1)}
         newer = [
-            found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed
+            feature_use
+            for feature_use in newer
+            if feature_use.feature is not IrFeature.OPSET or feature_use.text not in allowed
         ]
     if newer and (limit is None or limit.kept):
         had = {
-            found.feature: found.since for found in features(original.proto)[::-1]
+            feature_use.feature: feature_use.since for feature_use in features(original.proto)[::-1]
         }  # the newest opset last
         newer = [
-            found for found in newer if found.since > had.get(found.feature, 0) or _refused(proto, found)
+            feature_use
+            for feature_use in newer
+            if feature_use.since > had.get(feature_use.feature, 0) or _refused(proto, feature_use)
         ]
     if newer and limit is not None:
         raise IllegalModel(
@@ -198,7 +205,7 @@ def settle_ir_version(result: Model, original: Model, log: ChangeLog) -> None:
             hint="a pass wrote that after the IR version was set: ask for a newer one, or leave the pass out",
         )
     if newer:
-        needed = max(found.since for found in newer)
+        needed = max(feature_use.since for feature_use in newer)
         reason = f"IR version {proto.ir_version} became {needed}, as the model has {_listed(newer)}"
         log.note("result", "ir-version", reason, subject="model")
         proto.ir_version = needed
@@ -213,7 +220,10 @@ def _refused(proto: onnx.ModelProto, found: FoundFeature) -> bool:
 
 
 def _listed(newer: Sequence[FoundFeature]) -> str:
-    return ", ".join(f"{found.text} (since IR version {found.since}; {found.place})" for found in newer)
+    return ", ".join(
+        f"{feature_use.text} (since IR version {feature_use.since}; {feature_use.place})"
+        for feature_use in newer
+    )
 
 
 def check_result(result: Model, original: Model, *, names: bool = True) -> None:

@@ -77,12 +77,12 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
     Raises UsageError for a known runtime with a release that is not, and LoadError if the file is not a readable model.
     """
     name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""
-    if name and (found := _named(name)) is not None:
-        return found
+    if name and (by_name := _named(name)) is not None:
+        return by_name
     own = tuple(dict.fromkeys(code for code in _OWN.findall(asked) if code in CODES))
     recognised = find(asked, error_texts())
     in_model = model_facts(model) if recognised else {}
-    errors = tuple(explanation_of(item, asked, model, in_model) for item in recognised)
+    errors = tuple(explanation_of(error_entry, asked, model, in_model) for error_entry in recognised)
     if own or errors:
         return Answer(asked, codes=own, errors=errors)
     rows = runtime_rows(name) if name and len(name) <= _SHORT else None
@@ -94,7 +94,7 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
 
 def _help_of(step: object) -> str:
     """Return the hint of a step that raises an error, "" for another step; it is not tried, as there is no model."""
-    return "; ".join(one.text for one in advice_of(getattr(step, "hint", ""), tried=False))
+    return "; ".join(piece.text for piece in advice_of(getattr(step, "hint", ""), tried=False))
 
 
 def _named(name: str) -> Answer | None:
@@ -102,17 +102,19 @@ def _named(name: str) -> Answer | None:
     if lowered in CODES:
         return Answer(name, codes=(lowered,))
     if " " not in name and "-" in name:
-        asked = tuple(
+        asked_steps = tuple(
             AskedStep(step.code, step_heading(step), step.doc, _help_of(step), step_example(step.code))
             for step in steps()
             if step.code == lowered
         )
-        if asked:
-            return Answer(name, steps=asked)
-    entry = next((item for item in error_texts() if item.name == lowered), None)
+        if asked_steps:
+            return Answer(name, steps=asked_steps)
+    entry = next((error_entry for error_entry in error_texts() if error_entry.name == lowered), None)
     if entry is not None:
-        found = find(entry.example, [entry])
-        return Answer(name, errors=tuple(explanation_of(item, entry.example) for item in found))
+        recognised = find(entry.example, [entry])
+        return Answer(
+            name, errors=tuple(explanation_of(error_entry, entry.example) for error_entry in recognised)
+        )
     if " " not in name:
         operator = operator_steps(name)
         if operator is not None:

@@ -78,7 +78,7 @@ class Asked:
     def of(self, operators: Iterable[str]) -> list[LocatedNode]:
         """Return the nodes of operators, which may be spelt as in error texts; all nodes if `operators` is empty."""
         names = {(key[1] if (key := canonical(name)) else name).lower() for name in operators}
-        return [item for item in self.nodes if not names or item.node.op_type.lower() in names]
+        return [located for located in self.nodes if not names or located.node.op_type.lower() in names]
 
     def is_constant(self, body: object, name: str) -> bool:
         """Return whether a value is an initializer or the result of a Constant, of the body or the main graph."""
@@ -93,13 +93,15 @@ class Asked:
 
     @cached_property
     def _constants(self) -> dict[int, set[str]]:
-        found = {}
+        by_body = {}
         for body in self._bodies:
-            known = {output for node in body.node if node.op_type == "Constant" for output in node.output}
-            found[id(body)] = known | (
+            constant_outputs = {
+                output for node in body.node if node.op_type == "Constant" for output in node.output
+            }
+            by_body[id(body)] = constant_outputs | (
                 initializer_names(body) if isinstance(body, onnx.GraphProto) else set()
             )
-        return found
+        return by_body
 
     @cached_property
     def _bodies(self) -> list[Body]:

@@ -98,7 +98,7 @@ def explanation_of(
 
 def filled(sentences: Iterable[Sentence], facts: Facts) -> tuple[str, ...]:
     """Return the sentences for which all facts are known, with the facts filled in."""
-    return tuple(filled_text(item.text, facts) for item in sentences if _fits(item, facts))
+    return tuple(filled_text(sentence.text, facts) for sentence in sentences if _fits(sentence, facts))
 
 
 def filled_text(text: str, facts: Facts) -> str:

@@ -94,24 +94,24 @@ def _several(facts: Facts) -> dict[str, str]:
 
 def _of_numbers(numbers: Mapping[str, int], domain: str) -> dict[str, str]:
     ml = domain == "ai.onnx.ml"
-    found = {"standard_domain" if is_onnx(domain) else "ml_domain" if ml else "other_domain": "yes"}
+    number_facts = {"standard_domain" if is_onnx(domain) else "ml_domain" if ml else "other_domain": "yes"}
     if "max_ir" in numbers:
-        found["max_ir_opset"] = str(newest_opset_of_ir(numbers["max_ir"]))
-        found["max_ir_ort"] = _last_ort("ir_version", numbers["max_ir"])
+        number_facts["max_ir_opset"] = str(newest_opset_of_ir(numbers["max_ir"]))
+        number_facts["max_ir_ort"] = _last_ort("ir_version", numbers["max_ir"])
     if "ir" in numbers:
-        found["ir_ort"] = _first_ort("ir_version", numbers["ir"])
+        number_facts["ir_ort"] = _first_ort("ir_version", numbers["ir"])
     if "max_opset" in numbers and not ml:
-        found["max_opset_ort"] = _last_ort("opset", numbers["max_opset"])
-        found["max_opset_ir"] = str(minimal_ir_version(numbers["max_opset"]))
+        number_facts["max_opset_ort"] = _last_ort("opset", numbers["max_opset"])
+        number_facts["max_opset_ir"] = str(minimal_ir_version(numbers["max_opset"]))
     if "opset" in numbers and not ml:
-        found["opset_ort"] = _first_ort("opset", numbers["opset"])
+        number_facts["opset_ort"] = _first_ort("opset", numbers["opset"])
         if numbers["opset"] > 11:
-            found["opset_above_11"] = "yes"
+            number_facts["opset_above_11"] = "yes"
         if numbers["opset"] > newest_opset():
-            found["opset_unreleased"] = "yes"
+            number_facts["opset_unreleased"] = "yes"
         if "max_opset" in numbers and numbers["opset"] < numbers["max_opset"]:
-            found["opset_too_old"] = "yes"
-    return found
+            number_facts["opset_too_old"] = "yes"
+    return number_facts
 
 
 def _first_ort(what: str, number: int) -> str:
@@ -130,10 +130,10 @@ def model_in(text: str) -> str:
     loaded = _LOADED.search(text)
     if loaded:
         return shlex.quote(loaded[1].strip("\"'` "))
-    for found in _MODEL.finditer(text[:2_000_000]):
-        path = re.sub(r"^.*?(?=[A-Za-z]:[\\/])|^.*:(?![\\/])", "", found[0])
+    for path_in_text in _MODEL.finditer(text[:2_000_000]):
+        path = re.sub(r"^.*?(?=[A-Za-z]:[\\/])|^.*:(?![\\/])", "", path_in_text[0])
         stem = re.split(r"[\\/@.]", path[: -len(".onnx")])[-1]
-        if stem not in _MODULES and "://" not in found[0]:
+        if stem not in _MODULES and "://" not in path_in_text[0]:
             return shlex.quote(path)
     return ""
 
@@ -141,8 +141,8 @@ def model_in(text: str) -> str:
 def release_in(text: str, runtime: str) -> str:
     """Return the release of a runtime that a text names, as in "TensorRT Version: 8.2.1.8"; "" if it names none."""
     table = shipped(runtime)
-    if runtime == "tensorrt" and (found := _SHORT_TRT.search(text)):
-        digits = found[1]
+    if runtime == "tensorrt" and (short_release := _SHORT_TRT.search(text)):
+        digits = short_release[1]
         cut = (1, 2) if len(digits) == 4 else (2, 4) if len(digits) == 6 else (1, 3)
         return f"{int(digits[: cut[0]])}.{int(digits[cut[0] : cut[1]])}"
     names = "|".join(

@@ -40,16 +40,16 @@ class ModelVerdict:
 def ask_model(item: Explanation, source: Source) -> ModelVerdict:
     """Return whether a model would raise an error that was recognised. Raises LoadError if it cannot be read."""
     model, _ = load_structure(source)
-    asked = [
+    possible_findings = [
         _target(model, item)
         if check.question == TARGET
         else ask(check.question, model, _given(check.given, item))
         for check in item.entry.checks
     ]
-    found = [finding for finding in asked if finding is not None]
-    answers = {finding.raises for finding in found}
+    findings = [finding for finding in possible_findings if finding is not None]
+    answers = {finding.raises for finding in findings}
     raises = True if True in answers else None if None in answers or not answers else False
-    reported = [finding for finding in found if finding.raises is raises]
+    reported = [finding for finding in findings if finding.raises is raises]
     outlook, mends = ("", None) if raises is False else _outlook(item, source)
     return ModelVerdict(
         raises,
@@ -80,8 +80,8 @@ def _target(model: Model, item: Explanation) -> Finding | None:
     advice = CompatibilityChecker(model).advise(target)
     if advice.standing in (Support.AS_IS, Support.NOT_KNOWN) and not advice.objections:
         return Finding(None, f"nothing is known that {target} does not take of it")
-    places = tuple(objection.where for objection in advice.objections if objection.where)
-    return Finding(True, "; ".join(objection.reason for objection in advice.objections), places)
+    locations = tuple(objection.where for objection in advice.objections if objection.where)
+    return Finding(True, "; ".join(objection.reason for objection in advice.objections), locations)
 
 
 def _outlook(item: Explanation, source: Source) -> tuple[str, bool | None]:

@@ -31,8 +31,8 @@ _LONGEST_NAME = 60
 
 def near_error_texts(text: str) -> tuple[ErrorText, ...]:
     """Return the error texts that share most words with a text, words that few of them have counting more."""
-    known = set(words_of(text[:2_000_000]))
-    if not known:
+    text_words = set(words_of(text[:2_000_000]))
+    if not text_words:
         return ()
     scored = []
     part = lower(plain(text)).strip() if len(text) <= _LONGEST_PART else ""
@@ -41,7 +41,7 @@ def near_error_texts(text: str) -> tuple[ErrorText, ...]:
         if tools and not tools & owners(entry.tool):
             continue  # the text says who printed it
         # The few words of a text that any tool may say are in every other one.
-        best = 0.0 if entry.general else max(_share(words, known) for words in _words()[entry.name])
+        best = 0.0 if entry.general else max(_share(words, text_words) for words in _words()[entry.name])
         if len(part) >= _SHORTEST_PART and any(part in lower(pattern.words) for pattern in entry.patterns):
             best = 1.0  # a text that was cut off, perhaps within a word
         if best >= _ENOUGH:
@@ -78,14 +78,14 @@ def near_names(text: str) -> tuple[str, ...]:
 
 def operators_in(text: str) -> tuple[str, ...]:
     """Return the operators of ai.onnx that a text names as they are spelled, the most frequent first."""
-    known = {keys[0][1] for keys in operator_names().values() if not keys[0][0]} - _WORDS
-    found = Counter(
+    onnx_names = {keys[0][1] for keys in operator_names().values() if not keys[0][0]} - _WORDS
+    counts = Counter(
         word
         for word in text[:200_000].replace("_", " ").replace(":", " ").replace("/", " ").split()
         for word in [word.strip(".,;()[]{}<>'\"`")]
-        if word in known
+        if word in onnx_names
     )
-    return tuple(name for name, _ in found.most_common(3))
+    return tuple(name for name, _ in counts.most_common(3))
 
 
 _WORDS = {

@@ -22,18 +22,18 @@ _AXES_AS_INPUT = frozenset(("Squeeze", "Unsqueeze"))
 
 def ask_nodes(question: str, asked: Asked) -> Finding:
     """Return whether there are nodes for which the condition of a question holds, and where."""
-    holds, what, otherwise = NODE_QUESTIONS[question]
+    holds, description, otherwise = NODE_QUESTIONS[question]
     operators = asked.operators
     if holds is _any and not operators:
         return Finding(None, "the text does not name the operator")
     names = {**{name: asked.text(name) for name in asked.given}, "opset": asked.opset}
-    what, otherwise = what.format_map(names), otherwise.format_map(names)
+    description, otherwise = description.format_map(names), otherwise.format_map(names)
     nodes = asked.of(operators)
-    found = _named_ones(tuple(item.where for item in nodes if holds(item, asked)), asked)
+    locations = _named_ones(tuple(located.where for located in nodes if holds(located, asked)), asked)
     label = " or ".join(operators) if operators else "node"
-    if found:
-        count = count_of(len(found), f"node of {label}" if operators else "node")
-        return Finding(True, f"it has {count}{f', {what}' if what else ''}", found)
+    if locations:
+        count = count_of(len(locations), f"node of {label}" if operators else "node")
+        return Finding(True, f"it has {count}{f', {description}' if description else ''}", locations)
     if operators and not nodes:
         return Finding(False, f"it has no {label}")
     return Finding(False, f"it has no such {label}{f': {otherwise}' if otherwise else ''}")
@@ -60,8 +60,8 @@ def _deprecated(item: LocatedNode, _asked: Asked) -> bool:
 
 def _not_registered(item: LocatedNode, _asked: Asked) -> bool:
     """Return whether the standard lacks the operator, or had it as an experiment of its first opset."""
-    known = versions(item.node.domain, item.node.op_type)
-    return item.form is None or item.form.deprecated or known[0:1] == (1,)
+    known_versions = versions(item.node.domain, item.node.op_type)
+    return item.form is None or item.form.deprecated or known_versions[0:1] == (1,)
 
 
 def _of_version(item: LocatedNode, asked: Asked) -> bool:
@@ -70,17 +70,19 @@ def _of_version(item: LocatedNode, asked: Asked) -> bool:
 
 
 def _has_attribute(item: LocatedNode, asked: Asked) -> bool:
-    return any(given.name == asked.text("attribute") for given in item.node.attribute)
+    return any(attribute.name == asked.text("attribute") for attribute in item.node.attribute)
 
 
 def _wrong_attribute(item: LocatedNode, asked: Asked) -> bool:
-    known = item.form.attributes if item.form else ()
-    return _has_attribute(item, asked) and asked.text("attribute") not in known
+    allowed = item.form.attributes if item.form else ()
+    return _has_attribute(item, asked) and asked.text("attribute") not in allowed
 
 
 def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
     """Return whether the attribute has another value; an attribute that is not set has its default."""
-    own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
+    own = next(
+        (attribute for attribute in item.node.attribute if attribute.name == asked.text("attribute")), None
+    )
     if own is None:
         return (asked.opset or 0) >= 11
     return _text_of(own) != asked.text("value")
@@ -88,7 +90,9 @@ def _other_attribute(item: LocatedNode, asked: Asked) -> bool:
 
 def _has_value(item: LocatedNode, asked: Asked) -> bool:
     """Return whether the attribute is set to this value."""
-    own = next((given for given in item.node.attribute if given.name == asked.text("attribute")), None)
+    own = next(
+        (attribute for attribute in item.node.attribute if attribute.name == asked.text("attribute")), None
+    )
     return own is not None and _text_of(own) == asked.text("value")
 
 
@@ -110,8 +114,8 @@ def _of_domain(item: LocatedNode, asked: Asked) -> bool:
 def _wrong_blocks(item: LocatedNode, asked: Asked) -> bool:
     """Return whether the scale of a blocked quantisation does not have exactly one element for each block of the axis."""
     tensors = [asked.initializer(item.body, name) for name in item.node.input[:2]]
-    size = next((given.i for given in item.node.attribute if given.name == "block_size"), 0)
-    axis = next((given.i for given in item.node.attribute if given.name == "axis"), 1)
+    size = next((attribute.i for attribute in item.node.attribute if attribute.name == "block_size"), 0)
+    axis = next((attribute.i for attribute in item.node.attribute if attribute.name == "axis"), 1)
     if size < 1 or None in tensors:
         return False
     data, scale = (list(tensor.dims) for tensor in tensors if tensor is not None)
@@ -154,7 +158,7 @@ def _empty_input(item: LocatedNode, _asked: Asked) -> bool:
 
 
 def _negative_axis(item: LocatedNode, _asked: Asked) -> bool:
-    axes = {given.name: [given.i, *given.ints] for given in item.node.attribute}
+    axes = {attribute.name: [attribute.i, *attribute.ints] for attribute in item.node.attribute}
     return any(axis < 0 for axis in (*axes.get("axis", ()), *axes.get("axes", ())))
 
 

@@ -56,12 +56,12 @@ _OLDEST_KERNELS = 7
 @cache
 def operator_names() -> dict[str, tuple[tuple[str, str], ...]]:
     """Return the domains and names of all operators that are known, by the name in lower case; ai.onnx comes first."""
-    found: dict[str, set[tuple[str, str]]] = {}
+    keys_by_name: dict[str, set[tuple[str, str]]] = {}
     for schema in defs.get_all_schemas_with_history():
-        found.setdefault(schema.name.lower(), set()).add((schema.domain, schema.name))
+        keys_by_name.setdefault(schema.name.lower(), set()).add((schema.domain, schema.name))
     for own in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS):
-        found.setdefault(own.name.lower(), set()).add(("", own.name))
-    return {name: tuple(sorted(keys)) for name, keys in found.items()}
+        keys_by_name.setdefault(own.name.lower(), set()).add(("", own.name))
+    return {name: tuple(sorted(keys)) for name, keys in keys_by_name.items()}
 
 
 def canonical(name: str) -> tuple[str, str] | None:
@@ -84,21 +84,23 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
         return {**facts, **_unknown(name)}
     domain, own = key
     facts["op"] = own
-    known = versions(domain, own)
+    known_versions = versions(domain, own)
     if domain:
-        facts |= {"op_domain": domain, "op_in_other_domain": "yes", "op_since": str(known[0])}
-        facts["op_history"] = f"{own} is an operator of the domain {domain}, from its opset {known[0]} on"
+        facts |= {"op_domain": domain, "op_in_other_domain": "yes", "op_since": str(known_versions[0])}
+        facts["op_history"] = (
+            f"{own} is an operator of the domain {domain}, from its opset {known_versions[0]} on"
+        )
         return facts
-    removed = next((item.removed_in for item in EXPERIMENTAL_OPERATORS if item.name == own), None)
-    runtime = next((item for item in RUNTIME_OPERATORS if item.name == own), None)
+    removed = next((unlisted.removed_in for unlisted in EXPERIMENTAL_OPERATORS if unlisted.name == own), None)
+    runtime = next((unlisted for unlisted in RUNTIME_OPERATORS if unlisted.name == own), None)
     if runtime is not None and runtime.standard_from is None:
         facts |= {"op_contributed": "yes"}
         facts["op_history"] = f"{own} is an operator of ONNX Runtime's own, not of ONNX"
         return facts
     # The last opset that has it, None if the newest one has.
-    last = known[-1] - 1 if signature("", own, known[-1]).deprecated else None
+    last = known_versions[-1] - 1 if signature("", own, known_versions[-1]).deprecated else None
     first = 2 if removed is not None else runtime.standard_from or 1 if runtime is not None else 1
-    standard = [v for v in known if v >= first]
+    standard = [v for v in known_versions if v >= first]
     if removed is not None and (not standard or (opset or 0) < removed or last is not None):
         facts |= {"op_experimental": "yes", "op_removed": str(removed), "op_last": str(removed - 1)}
         facts["op_history"] = (
@@ -127,14 +129,14 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
 
 def version_facts(name: str, version: int | None) -> dict[str, str]:
     """Return the newest version of an operator of ai.onnx, and the way to an opset below the version that a text names."""
-    known = versions("", name)
-    facts = {"op_newest": str(known[-1])}
+    known_versions = versions("", name)
+    facts = {"op_newest": str(known_versions[-1])}
     if version is None:
         return facts
     if 0 < version < _OLDEST_KERNELS:
         return {**facts, "version_before_7": "yes"}
     # Texts also give the opset in place of the version of the operator.
-    own = max((since for since in known if since <= version), default=0)
+    own = max((since for since in known_versions if since <= version), default=0)
     step = step_at(Direction.DOWN, "", name, own)
     if step is None or own <= _OLDEST_KERNELS:
         return facts
@@ -158,16 +160,16 @@ def contributed_facts(name: str) -> dict[str, str]:
 
 def attribute_facts(name: str, attribute: str, opset: int | None) -> dict[str, str]:
     """If an operator of ai.onnx lacks an attribute at an opset, return the first or last opset that has it."""
-    known = versions("", name)
-    having = [version for version in known if attribute in signature("", name, version).attributes]
+    known_versions = versions("", name)
+    having = [version for version in known_versions if attribute in signature("", name, version).attributes]
     if not having:
         return {}
-    later = [version for version in known if version > having[-1]]
+    later = [version for version in known_versions if version > having[-1]]
     if opset is not None and opset < having[0]:
         return {"attribute_since": str(having[0])}
     if later:
         return {"attribute_last": str(later[0] - 1), "attribute_gone": str(later[0])}
-    return {"attribute_since": str(having[0])} if having[0] > known[0] else {}
+    return {"attribute_since": str(having[0])} if having[0] > known_versions[0] else {}
 
 
 def _unknown(name: str) -> dict[str, str]:

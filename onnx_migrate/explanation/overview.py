@@ -54,8 +54,8 @@ def overview() -> tuple[Group, ...]:
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text."""
-    found = re.match(r".+?[.!?](?=\s+[A-Z]|\s*$)", text, re.S)
-    return found[0] if found else text
+    sentence = re.match(r".+?[.!?](?=\s+[A-Z]|\s*$)", text, re.S)
+    return sentence[0] if sentence else text
 
 
 selects(Group, "title known=lines")

@@ -26,8 +26,8 @@ _DTYPES = {"FLOAT32": "FLOAT", "FLOAT64": "DOUBLE"}
 
 def ask(question: str, model: Model, given: Mapping[str, tuple[str, ...]]) -> Finding:
     """Return the answer of a model to a question."""
-    asked = Asked(model, given)
-    return ask_nodes(question, asked) if question in NODE_QUESTIONS else _OF_MODELS[question](asked)
+    subject = Asked(model, given)
+    return ask_nodes(question, subject) if question in NODE_QUESTIONS else _OF_MODELS[question](subject)
 
 
 def _ir_newer(asked: Asked) -> Finding:
@@ -50,7 +50,7 @@ def _import_newer(asked: Asked) -> Finding:
         return Finding(
             None, f"it imports {label} {own}, and the text does not name the newest supported version"
         )
-    used = any(same_domain(item.node.domain, asked.domain) for item in asked.nodes)
+    used = any(same_domain(located.node.domain, asked.domain) for located in asked.nodes)
     unused = "" if used else ", which no node uses,"
     newer = "newer" if own > most else "no newer"
     return Finding(own > most, f"its {label} {own}{unused} is {newer} than {most}")
@@ -76,9 +76,9 @@ def _readable(_asked: Asked) -> Finding:
 
 def _unlisted_initializers(asked: Asked) -> Finding:
     graph = asked.proto.graph
-    left = initializer_names(graph) - {value.name for value in graph.input}
+    unlisted = initializer_names(graph) - {value.name for value in graph.input}
     inside = (located.body for located in bodies(asked.proto) if located.body is not graph)
-    count = len(left) + sum(len(body.initializer) for body in inside if isinstance(body, onnx.GraphProto))
+    count = len(unlisted) + sum(len(body.initializer) for body in inside if isinstance(body, onnx.GraphProto))
     if count:
         return Finding(True, f"{count_of(count, 'initializer')} not listed as an input")
     return Finding(False, "all its initializers are listed as inputs")
@@ -113,17 +113,17 @@ def _element_type(asked: Asked) -> Finding:
         return Finding(None, "the text does not name an element type that ONNX has")
     dtype, graph = TensorProto.DataType.Value(text), asked.proto.graph
     casts = tuple(
-        item.where
-        for item in asked.of(("Cast",))
-        if any(given.name == "to" and given.i == dtype for given in item.node.attribute)
+        located.where
+        for located in asked.of(("Cast",))
+        if any(attribute.name == "to" and attribute.i == dtype for attribute in located.node.attribute)
     )
-    found = {
+    counts_by_kind = {
         "input": sum(value.type.tensor_type.elem_type == dtype for value in graph.input),
         "constant": sum(tensor.data_type == dtype for tensor in weight_tensors(asked.proto)),
         "declared inner value": sum(value.type.tensor_type.elem_type == dtype for value in graph.value_info),
         "Cast": len(casts),
     }
-    counts = ", ".join(count_of(count, what) for what, count in found.items() if count)
+    counts = ", ".join(count_of(count, kind) for kind, count in counts_by_kind.items() if count)
     if not counts:
         return Finding(False, f"nothing in it is declared as {text.lower()}")
     return Finding(True, f"{text.lower()}: {counts}", casts)

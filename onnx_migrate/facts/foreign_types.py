@@ -64,10 +64,12 @@ class Foreign:
 def foreign_types(node: onnx.NodeProto, inputs: Sequence[ValueType]) -> Types:
     """Return the types of the outputs of a node of another domain; None for each output without a known type."""
     rule = _BY_DOMAIN.get(node.domain, {}).get(node.op_type)
+    # A reference to a function's attribute has no value before the call, so no rule can read it.
     if rule is None or not inputs or any(attribute.ref_attr_name for attribute in node.attribute):
         return [None] * len(node.output)
-    found = rule(Foreign(node, attributes_of(node), inputs))
-    return [*found, *[None] * len(node.output)][: len(node.output)]
+    output_types = rule(Foreign(node, attributes_of(node), inputs))
+    # Missing outputs at the end count as unknown, so that the result has one type for each output.
+    return [*output_types, *[None] * len(node.output)][: len(node.output)]
 
 
 # ai.onnx.ml
@@ -133,8 +135,10 @@ def _dict_vectorizer(of: Foreign) -> Types:
 def _feature_extractor(of: Foreign) -> Types:
     """The last axis has one element for each index, and there are two axes at least."""
     shape, indices = of.dims(0), of.inputs[1].size if len(of.inputs) > 1 else None
-    known = len(of.inputs) > 1 and of.inputs[1].shape is not None
-    return [ValueType(of.inputs[0].dtype, (*(shape[:-1] or (1,)), indices)) if shape and known else None]
+    has_index_shape = len(of.inputs) > 1 and of.inputs[1].shape is not None
+    return [
+        ValueType(of.inputs[0].dtype, (*(shape[:-1] or (1,)), indices)) if shape and has_index_shape else None
+    ]
 
 
 _LABELS = {"values_floats": _FLOAT, "values_int64s": _INT64, "values_strings": _STRING}
@@ -192,20 +196,24 @@ def _as(
     """
 
     def rule(of: Foreign) -> Types:
-        places = [place for place in picked if place < len(of.inputs) and of.node.input[place]]
-        source = places[0] if places and dtype_of is None else dtype_of
-        if source is None or not places or source >= len(of.inputs) or of.attributes.get("channels_last"):
+        indices = [index for index in picked if index < len(of.inputs) and of.node.input[index]]
+        source = indices[0] if indices and dtype_of is None else dtype_of
+        # The dims of ai.onnx operators are those of channels-first data, so they would be wrong here.
+        if source is None or not indices or source >= len(of.inputs) or of.attributes.get("channels_last"):
             return []
-        known = onnx.defs.get_schema(operator, _STAND_INS_OPSET).attributes
-        kept = {name: value for name, value in of.attributes.items() if name in known}
-        found = infer_types(
-            helper.make_node(operator, [f"x{place}" for place in places], ["y"], **kept),
+        accepted_attributes = onnx.defs.get_schema(operator, _STAND_INS_OPSET).attributes
+        schema_attributes = {
+            name: value for name, value in of.attributes.items() if name in accepted_attributes
+        }
+        inferred_types = infer_types(
+            helper.make_node(operator, [f"x{index}" for index in indices], ["y"], **schema_attributes),
             _STAND_INS_OPSET,
-            [replace(of.inputs[place], dtype=_FLOAT) for place in places],
+            # The stand-in computes dims alone; a type such as int8 may not be allowed by its signature.
+            [replace(of.inputs[index], dtype=_FLOAT) for index in indices],
         )
-        shape = found[0].shape if found and found[0] is not None else None
+        shape = inferred_types[0].shape if inferred_types and inferred_types[0] is not None else None
         known_type = ValueType(of.inputs[source].dtype, shape)
-        return [known_type if place in like else None for place in range(len(of.node.output))]
+        return [known_type if index in like else None for index in range(len(of.node.output))]
 
     return rule
 
@@ -250,10 +258,12 @@ def _heads(of: Foreign) -> Types:
     if query is None or len(query) != 3 or query[2] is None:
         return []
     size: int | None = query[2]
-    heads, kept = of.attributes.get("num_heads", 0), of.attributes.get("kv_num_heads", 0)
+    heads, kv_heads = of.attributes.get("num_heads", 0), of.attributes.get("kv_num_heads", 0)
+    # One packed tensor holds query, keys and values side by side.
     if len(of.inputs) < 2 or not of.node.input[1]:
-        size = query[2] // (heads + 2 * kept) * heads if heads and kept else None
-    elif value is not None and not kept:
+        # The packed tensor has the heads of the query, and the shared heads of keys and values twice.
+        size = query[2] // (heads + 2 * kv_heads) * heads if heads and kv_heads else None
+    elif value is not None and not kv_heads:
         size = value[1] * value[3] if len(value) == 4 and value[1] and value[3] else value[-1]
     return _sized(of, size)
 
@@ -263,19 +273,25 @@ def _skip_layer(of: Foreign) -> Types:
     whole = of.inputs[0]
     if whole.shape is None or len(whole.shape) < 2:
         return []
-    one = ValueType(_FLOAT, (*whole.shape[:-1], 1))
-    return [whole, one, one, whole]
+    statistics_type = ValueType(_FLOAT, (*whole.shape[:-1], 1))
+    return [whole, statistics_type, statistics_type, whole]
 
 
 def _concat(of: Foreign) -> Types:
-    places = range(2, len(of.inputs), 3)
-    return _as("Concat", *places)(of) if of.inputs[2:] else []
+    # The inputs are a scale and a zero point, and then a tensor, a scale and a zero point for each part.
+    data_indices = range(2, len(of.inputs), 3)
+    return _as("Concat", *data_indices)(of) if of.inputs[2:] else []
 
 
 def _q_gemm(of: Foreign) -> Types:
-    found = _as("Gemm", 0, 3)(of)
+    output_types = _as("Gemm", 0, 3)(of)
+    # Input 7 is the output's zero point; without it the node returns floats.
     requantized = len(of.node.input) > 7 and of.node.input[7]
-    return found if requantized or not found or found[0] is None else [replace(found[0], dtype=_FLOAT)]
+    return (
+        output_types
+        if requantized or not output_types or output_types[0] is None
+        else [replace(output_types[0], dtype=_FLOAT)]
+    )
 
 
 _MICROSOFT: dict[str, Callable[[Foreign], Types]] = {

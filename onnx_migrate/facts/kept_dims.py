@@ -43,22 +43,28 @@ class Asked:
         """Return the elements of an input, None for each that is not known; None if not even their number is."""
         if not self.given(place):
             return None
-        found = self.partial(self.node.input[place])
-        if found is not None and found.values.ndim <= 1:
-            pairs = zip(found.values.reshape(-1).tolist(), found.known.reshape(-1).tolist(), strict=True)
-            return [value if known else None for value, known in pairs]
+        shape_value = self.partial(self.node.input[place])
+        if shape_value is not None and shape_value.values.ndim <= 1:
+            pairs = zip(
+                shape_value.values.reshape(-1).tolist(), shape_value.known.reshape(-1).tolist(), strict=True
+            )
+            return [value if is_known else None for value, is_known in pairs]
+        # An unknown vector still tells how many axes it describes, if its length is known.
         shape = self.dims[place]
         length = shape[0] if shape is not None and len(shape) == 1 else None
+        # A vector is longer than twice the rank only in an invalid model; pads need two numbers for each
+        # axis.
         return None if length is None or length > 2 * MOST_AXES else [None] * length
 
     def axes(self, place: int, rank: int) -> list[int] | None:
         """Return the axes that an attribute or else an input names, counted from the front; None if they are not known."""
         named = self.attributes.get("axes")
         if named is None:
-            found = self.elements(place)
-            if found is None or None in found:
+            # Newer versions of these operators have the axes as an input.
+            axis_values = self.elements(place)
+            if axis_values is None or None in axis_values:
                 return None
-            named = [axis for axis in found if axis is not None]
+            named = [axis for axis in axis_values if axis is not None]
         axes = [int(axis) + rank if axis < 0 else int(axis) for axis in named]
         return axes if all(0 <= axis < rank for axis in axes) else None
 
@@ -86,8 +92,13 @@ def kept_dims(
     rule = _RULES.get(node.op_type)
     if rule is None or not dims or dims[0] is None:
         return None
-    found = rule(Asked(node, attributes_of(node), dims, partial, opset), dims[0])
-    return None if found is None else tuple(dim if dim is None or dim >= 0 else None for dim in found)
+    inferred_dims = rule(Asked(node, attributes_of(node), dims, partial, opset), dims[0])
+    # A negative dim follows only from an invalid node, so it counts as unknown.
+    return (
+        None
+        if inferred_dims is None
+        else tuple(dim if dim is None or dim >= 0 else None for dim in inferred_dims)
+    )
 
 
 def merged(inferred: Dims | None, kept: Dims | None) -> Dims | None:
@@ -99,11 +110,14 @@ def merged(inferred: Dims | None, kept: Dims | None) -> Dims | None:
 
 def _slice(asked: Asked, dims: Dims) -> Dims | None:
     starts, ends = (
-        asked.attributes.get(name, asked.elements(place)) for name, place in (("starts", 1), ("ends", 2))
+        asked.attributes.get(name, asked.elements(input_index))
+        for name, input_index in (("starts", 1), ("ends", 2))
     )
     count = len(starts or ends or ())
+    # Without axes, the bounds belong to the first axes, in order.
     if "axes" not in asked.attributes and not asked.given(3):
         axes = list(range(count)) if count <= len(dims) else None
+        # Without a start and an end, not even the number of sliced axes is known.
         if starts is None and ends is None:
             axes = None
     else:
@@ -112,12 +126,12 @@ def _slice(asked: Asked, dims: Dims) -> Dims | None:
         return (None,) * len(dims)
     unknown: Elements = [None] * len(axes)
     steps = asked.elements(4) if asked.given(4) else [1] * len(axes)
-    found = list(dims)
+    output_dims = list(dims)
     for axis, start, end, step in zip(
         axes, starts or unknown, ends or unknown, steps or unknown, strict=False
     ):
-        found[axis] = _length(dims[axis], start, end, step)
-    return tuple(found)
+        output_dims[axis] = _length(dims[axis], start, end, step)
+    return tuple(output_dims)
 
 
 def _length(size: int | None, start: Any, end: Any, step: Any) -> int | None:
@@ -133,13 +147,14 @@ def _pad(asked: Asked, dims: Dims) -> Dims | None:
     pads = asked.attributes.get("pads", asked.attributes.get("paddings")) or asked.elements(1)
     axes = asked.axes(3, rank) if asked.given(3) else list(range(rank))
     if axes is None:
+        # Begins and ends that do not match the axes say nothing about any dim.
         return (None,) * rank
     pads = pads if pads is not None and len(pads) == 2 * len(axes) else [None] * (2 * len(axes))
-    found = list(dims)
+    output_dims = list(dims)
     for axis, begin, end in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
-        known = found[axis] is not None and begin is not None and end is not None
-        found[axis] = (found[axis] or 0) + int(begin) + int(end) if known else None
-    return tuple(found)
+        all_known = output_dims[axis] is not None and begin is not None and end is not None
+        output_dims[axis] = (output_dims[axis] or 0) + int(begin) + int(end) if all_known else None
+    return tuple(output_dims)
 
 
 def _top_k(asked: Asked, dims: Dims) -> Dims | None:
@@ -169,14 +184,17 @@ def _reduce(asked: Asked, dims: Dims) -> Dims | None:
     if not named:
         everything = not asked.attributes.get("noop_with_empty_axes")
         return ((1,) * rank if keeps else ()) if everything else dims
+    # An unknown list of axes may still tell the rank of the result, by its length.
     axes = asked.axes(1, rank)
     if axes is not None:
         if not axes:
             axes = [] if asked.attributes.get("noop_with_empty_axes") else list(range(rank))
-        kept = [1 if axis in axes else dim for axis, dim in enumerate(dims)]
-        return tuple(kept if keeps else [dim for axis, dim in enumerate(dims) if axis not in axes])
+        keepdims_dims = [1 if axis in axes else dim for axis, dim in enumerate(dims)]
+        return tuple(keepdims_dims if keeps else [dim for axis, dim in enumerate(dims) if axis not in axes])
+    # The axes are unknown, and a dim of 1 stays 1 whether it is reduced or not.
     if keeps:
         return tuple(1 if dim == 1 else None for dim in dims)
+    # Without keepdims the rank falls by the number of axes, if the length of their input is known.
     count = asked.elements(1)
     return (None,) * (rank - len(count)) if count and len(count) <= rank else None
 
@@ -187,20 +205,24 @@ def _resize(asked: Asked, dims: Dims) -> Dims | None:
         return (None,) * len(dims)
     old = asked.node.op_type == "Upsample" or asked.opset < 11
     scales = asked.attributes.get("scales") or asked.elements(1 if old else 2)
+    # Upsample and Resize before opset 11 have no sizes, and the scales as input 1.
     sizes = None if old or not asked.given(3) else asked.elements(3)
     axes = asked.axes(-1, len(dims)) if "axes" in asked.attributes else list(range(len(dims)))
     if axes is None:
         return (None,) * len(dims)
-    found = list(dims)
-    for place, axis in enumerate(axes):
-        size = sizes[place] if sizes is not None and len(sizes) == len(axes) else None
-        scale = scales[place] if scales is not None and len(scales) == len(axes) and sizes is None else None
+    output_dims = list(dims)
+    for index, axis in enumerate(axes):
+        size = sizes[index] if sizes is not None and len(sizes) == len(axes) else None
+        scale = scales[index] if scales is not None and len(scales) == len(axes) and sizes is None else None
         dim = dims[axis]
         if size is not None:
-            found[axis] = int(size)
+            # Sizes replace the scales of a Resize.
+            output_dims[axis] = int(size)
         else:
-            found[axis] = None if scale is None or dim is None else int(np.float32(dim) * np.float32(scale))
-    return tuple(found)
+            output_dims[axis] = (
+                None if scale is None or dim is None else int(np.float32(dim) * np.float32(scale))
+            )
+    return tuple(output_dims)
 
 
 def _tile(asked: Asked, dims: Dims) -> Dims | None:
@@ -224,11 +246,11 @@ def _crop_pad(asked: Asked, dims: Dims) -> Dims | None:
     wanted = asked.elements(1)
     if axes is None:
         return (None,) * len(dims)
-    found = list(dims)
-    for place, axis in enumerate(axes):
-        size = wanted[place] if wanted is not None and len(wanted) == len(axes) else None
-        found[axis] = None if size is None else int(size)
-    return tuple(found)
+    output_dims = list(dims)
+    for index, axis in enumerate(axes):
+        size = wanted[index] if wanted is not None and len(wanted) == len(axes) else None
+        output_dims[axis] = None if size is None else int(size)
+    return tuple(output_dims)
 
 
 def _one_hot(asked: Asked, dims: Dims) -> Dims | None:
@@ -266,14 +288,21 @@ def _reshape(asked: Asked, dims: Dims) -> Dims | None:
     if wanted is None:
         return None
     copies = not asked.attributes.get("allowzero")
-    found: list[int | None] = []
-    for place, size in enumerate(wanted):
-        copied = dims[place] if place < len(dims) else None
-        found.append(copied if size == 0 and copies else None if size in (None, -1) else int(size))
-    rest = math.prod([dim or 1 for dim in found])
-    if list(wanted).count(-1) == 1 and None not in dims and found.count(None) == 1 and 0 not in found:
-        found[found.index(None)] = math.prod([dim or 0 for dim in dims]) // rest
-    return tuple(found)
+    output_dims: list[int | None] = []
+    for index, size in enumerate(wanted):
+        copied = dims[index] if index < len(dims) else None
+        # A 0 copies the dim of the input at the same index, unless allowzero is set.
+        output_dims.append(copied if size == 0 and copies else None if size in (None, -1) else int(size))
+    rest = math.prod([dim or 1 for dim in output_dims])
+    # The -1 follows from the number of elements, if it is the only open dim.
+    if (
+        list(wanted).count(-1) == 1
+        and None not in dims
+        and output_dims.count(None) == 1
+        and 0 not in output_dims
+    ):
+        output_dims[output_dims.index(None)] = math.prod([dim or 0 for dim in dims]) // rest
+    return tuple(output_dims)
 
 
 def _same(_: Asked, dims: Dims) -> Dims | None:
@@ -286,15 +315,18 @@ def _unpool(_: Asked, dims: Dims) -> Dims | None:
 
 def _concat(shapes: Sequence[Dims | None], attributes: dict[str, Any]) -> Dims | None:
     """Return the dims of a Concat: of the other axes each is known if one of the inputs knows it."""
-    known = [shape for shape in shapes if shape is not None]
-    rank = len(known[0]) if known else 0
+    known_shapes = [shape for shape in shapes if shape is not None]
+    rank = len(known_shapes[0]) if known_shapes else 0
     axis = attributes.get("axis", 1)
-    if not known or not -rank <= axis < rank or any(len(shape) != rank for shape in known):
+    if not known_shapes or not -rank <= axis < rank or any(len(shape) != rank for shape in known_shapes):
         return None
-    found = [next((dim for dim in dims if dim is not None), None) for dims in zip(*known, strict=True)]
+    # All parts agree on the other axes, so the first number is as good as any.
+    output_dims = [
+        next((dim for dim in dims if dim is not None), None) for dims in zip(*known_shapes, strict=True)
+    ]
     parts = [shape[axis] if shape is not None else None for shape in shapes]
-    found[axis] = None if None in parts else sum(part or 0 for part in parts)
-    return tuple(found)
+    output_dims[axis] = None if None in parts else sum(part or 0 for part in parts)
+    return tuple(output_dims)
 
 
 _RULES: dict[str, Rule] = {

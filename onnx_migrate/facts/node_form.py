@@ -63,21 +63,24 @@ def node_forms(model: Model) -> Iterator[NodeForm]:
     bodies = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
     for top, (_, opset) in zip(bodies, body_opsets(proto), strict=True):
         for scope in top.nested():
+            # The values that do not depend on the numbers in the inputs.
             fixed: set[str] = set()
-            made: dict[str, str] = {}
+            producing_operators: dict[str, str] = {}
             ends = set(output_names(scope.body))
             for node in scope.body.node:
                 kinds = [_kind(name, scope, fixed) for name in node.input]
                 if node.op_type in _OF_SHAPES or (
+                    # A node with graphs may read values that its inputs do not list.
                     node.input and not may_hold_graphs(node.domain, node.op_type) and not set(kinds) & {"x"}
                 ):
                     fixed.update(filter(None, node.output))
                 if called(node) not in functions and node.op_type != "Constant":
-                    facts = _facts(node, scope, opset or 0, kinds, made)
+                    facts = _facts(node, scope, opset or 0, kinds, producing_operators)
+                    # The form of a node at an output of the body differs from that of a node inside.
                     if not ends.isdisjoint(node.output):
                         facts |= {LAST: "yes"} if fixed.isdisjoint(node.output) else {"end": "shape"}
                     yield NodeForm("" if is_onnx(node.domain) else node.domain, node.op_type, facts)
-                made.update(dict.fromkeys(filter(None, node.output), node.op_type))
+                producing_operators.update(dict.fromkeys(filter(None, node.output), node.op_type))
 
 
 def _kind(name: str, scope: Scope, fixed: set[str]) -> str:
@@ -115,24 +118,27 @@ def _facts(
             f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
         })),
     }  # fmt: skip
+    # Gemm broadcasts only its bias.
     if node.op_type == "Gemm":
         facts["broadcast"] = _broadcast([value.shape for value in values[2:]])
     if node.op_type in _BROADCAST:
         facts["broadcast"] = _broadcast([value.shape for value in values])
+    # The mark "~" tells a default from the same value stated in the node.
     stated = {attribute.name for attribute in node.attribute}
-    for name, given in _attributes(node, schema).items():
-        facts[name] = f"{'' if name in stated else '~'}{_value(name, given, rank, values, schema)}"
-        if name in _PLACES and given is not None:
-            facts["negative"] = str(min(given if name == "axes" else [given], default=0) < 0)
+    for name, parameter in _attributes(node, schema).items():
+        facts[name] = f"{'' if name in stated else '~'}{_value(name, parameter, rank, values, schema)}"
+        if name in _PLACES and parameter is not None:
+            facts["negative"] = str(min(parameter if name == "axes" else [parameter], default=0) < 0)
+    # An input such as `axes` was an attribute in older versions, so its constant gives the same fact.
     for at, name in enumerate(node.input):
         own = _formal(schema, at)
         constant = scope.constant(name) if own and kinds[at] in "ci" and _is_small(values[at]) else None
         if constant is not None and (constant.dtype.kind == "i" or own == "scales"):
             around = outputs[0].rank if node.op_type == "Unsqueeze" and outputs else rank
-            given = constant.reshape(-1).tolist()
-            facts[own] = _value(own, given, around, values, schema)
+            parameter = constant.reshape(-1).tolist()
+            facts[own] = _value(own, parameter, around, values, schema)
             if own in _PLACES:
-                facts["negative"] = str(min(given, default=0) < 0)
+                facts["negative"] = str(min(parameter, default=0) < 0)
     return facts
 
 
@@ -189,77 +195,91 @@ def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
     """Return the inputs that are longer than 1, for each run of dims with the same answer: "a" means all, "-" means none."""
     if None in shapes:
         return "?"
-    known = [shape for shape in shapes if shape is not None]
-    most = max(map(len, known), default=0)
-    columns = zip(*((1,) * (most - len(shape)) + shape for shape in known), strict=True)
+    known_shapes = [shape for shape in shapes if shape is not None]
+    # Broadcasting aligns shapes at their last axis.
+    most = max(map(len, known_shapes), default=0)
+    columns = zip(*((1,) * (most - len(shape)) + shape for shape in known_shapes), strict=True)
     texts = []
     for dims in columns:
         long = "".join(str(at) if dim != 1 else "" for at, dim in enumerate(dims))
-        texts.append("?" if None in dims else "a" if len(long) == len(known) else long[:3] or "-")
+        texts.append("?" if None in dims else "a" if len(long) == len(known_shapes) else long[:3] or "-")
     return " ".join(text for text, _ in groupby(texts))
 
 
 def _attributes(node: onnx.NodeProto, schema: OpSchema | None) -> dict[str, Any]:
     """Return the attributes that decide; an attribute that the node does not have gets the schema's default."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if schema is not None:
         for name, own in schema.attributes.items():
             if own.default_value.name:
-                found[name] = helper.get_attribute_value(own.default_value)
+                values[name] = helper.get_attribute_value(own.default_value)
     for attribute in node.attribute:
-        kept = attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR)
-        if kept:
-            found[attribute.name] = None if attribute.ref_attr_name else helper.get_attribute_value(attribute)
-    return dict(sorted(found.items()))
+        # Sub-graphs and tensors are no facts of a form: their content is a fact of other nodes.
+        decides = attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS, AttributeProto.TENSOR)
+        if decides:
+            values[attribute.name] = (
+                None if attribute.ref_attr_name else helper.get_attribute_value(attribute)
+            )
+    return dict(sorted(values.items()))
 
 
 def _value(
     name: str, given: Any, rank: int | None, values: Sequence[ValueType], schema: OpSchema | None
 ) -> str:
     """Return how an importer may tell a value of an attribute or a constant input from others."""
-    items = list(given) if isinstance(given, (list, tuple)) or hasattr(given, "append") else [given]
+    elements = list(given) if isinstance(given, (list, tuple)) or hasattr(given, "append") else [given]
     if given is None:
         return "?"
-    if items and isinstance(items[0], (str, bytes)):
-        texts = [item.decode("utf-8", "replace") if isinstance(item, bytes) else item for item in items]
+    if elements and isinstance(elements[0], (str, bytes)):
+        texts = [
+            element.decode("utf-8", "replace") if isinstance(element, bytes) else element
+            for element in elements
+        ]
         return ",".join(sorted(set(texts)) if len(texts) > _SMALL else texts)  # long: of each node of a tree
     if name in _WITHOUT:
         return "any"
     if name in _PLACES:
-        return _places(items, rank)
+        return _places(elements, rank)
+    # Each permutation is a form of its own.
     if name == "perm":
-        return ",".join(map(str, items))
+        return ",".join(map(str, elements))
     if name in _LENGTHS:
-        if len(set(items)) > 1:
+        if len(set(elements)) > 1:
             return "more"
-        return {0: "0", 1: "1"}.get(items[0], "equal") if items else "1"
+        return {0: "0", 1: "1"}.get(elements[0], "equal") if elements else "1"
     if name == "pads":
-        return _pads(items)
+        return _pads(elements)
     if name == "group":
-        return _group(items[0], values)
+        return _group(elements[0], values)
     if name in ("split", "num_outputs"):
-        return "equal" if len(set(items)) == 1 else "other"
+        return "equal" if len(set(elements)) == 1 else "other"
     if name in ("scales", "sizes"):
-        return _scales(items, values[0].shape if name == "sizes" and values else None)
-    if any(isinstance(item, float) for item in items):
+        return _scales(elements, values[0].shape if name == "sizes" and values else None)
+    if any(isinstance(element, float) for element in elements):
         own = schema.attributes.get(name) if schema is not None else None
         default = helper.get_attribute_value(own.default_value) if own and own.default_value.name else None
         return (
-            "default" if items == [default] else "0" if items == [0.0] else "1" if items == [1.0] else "set"
+            "default"
+            if elements == [default]
+            else "0"
+            if elements == [0.0]
+            else "1"
+            if elements == [1.0]
+            else "set"
         )
-    signs = {"-" if item < 0 else "0" if item == 0 else "+" for item in items}
-    if len(items) == 1 and abs(items[0]) <= 1 and not isinstance(given, list):
-        return str(items[0])
+    signs = {"-" if element < 0 else "0" if element == 0 else "+" for element in elements}
+    if len(elements) == 1 and abs(elements[0]) <= 1 and not isinstance(given, list):
+        return str(elements[0])
     if name in ("to", "dtype", "output_dtype"):
-        return str(items[0])
-    return "".join(sorted(signs)) if set(items) != {1} else "1"
+        return str(elements[0])
+    return "".join(sorted(signs)) if set(elements) != {1} else "1"
 
 
 def _places(items: Sequence[int], rank: int | None) -> str:
     """Return axes as counted from the front, and the rank."""
     if rank is None:
         return "?"
-    return f"{','.join(str(item % rank if rank else item) for item in items)} of {rank}"
+    return f"{','.join(str(axis % rank if rank else axis) for axis in items)} of {rank}"
 
 
 def _pads(items: Sequence[int]) -> str:
@@ -284,8 +304,8 @@ def _scales(items: Sequence[float], shape: tuple[int | None, ...] | None) -> str
     if shape is not None:
         if len(shape) != len(items) or None in shape:
             return "?"
-        items = [item / (dim or 1) for item, dim in zip(items, shape, strict=True)]
+        items = [size / (dim or 1) for size, dim in zip(items, shape, strict=True)]
     texts = [
-        "1" if item == 1 else "up" if item == int(item) else "more" if item > 1 else "less" for item in items
+        "1" if size == 1 else "up" if size == int(size) else "more" if size > 1 else "less" for size in items
     ]
     return " ".join(text for text, _ in groupby(texts))

@@ -89,25 +89,27 @@ def record_outputs(
     missing = {name for name in node.output if name and is_unknown(scope.value_type(name), dims=dims)}
     if not missing or any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for a in node.attribute):
         return True
-    found = _inferred(scope, node, opset, computed)
-    if isinstance(found, str):
+    # A text is the message of onnx's refusal.
+    inferred = _inferred(scope, node, opset, computed)
+    if isinstance(inferred, str):
         return False
-    for name, type_ in zip(node.output, found, strict=True):
+    for name, type_ in zip(node.output, inferred, strict=True):
         if (
             name in missing
             and type_ is not None
             and (type_.shape is not None or scope.value_type(name).dtype is None)
         ):
-            known = scope.value_type(name)
-            keeps = known.shape is not None and not (dims and type_.shape is not None)
-            scope.record_type(name, replace(known, dtype=type_.dtype) if keeps else type_)
+            recorded_type = scope.value_type(name)
+            # A recorded shape stays, unless `dims` asks to replace it by one with more dims.
+            keeps = recorded_type.shape is not None and not (dims and type_.shape is not None)
+            scope.record_type(name, replace(recorded_type, dtype=type_.dtype) if keeps else type_)
     return True
 
 
 def inferred_output(scope: Scope, node: onnx.NodeProto, name: str, opset: int) -> ValueType | None:
     """Return the type that onnx's inference gives an output of a node from its inputs alone; None if it gives none."""
-    found = _inferred(scope, node, opset)
-    return None if isinstance(found, str) else found[list(node.output).index(name)]
+    inferred = _inferred(scope, node, opset)
+    return None if isinstance(inferred, str) else inferred[list(node.output).index(name)]
 
 
 def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | None:
@@ -115,8 +117,8 @@ def inference_refusal(scope: Scope, node: onnx.NodeProto, opset: int) -> str | N
 
     `opset` is the version of the node's domain whose form the node has.
     """
-    found = _inferred(scope, node, opset)
-    return f"is refused by onnx's inference: {found}" if isinstance(found, str) else None
+    inferred = _inferred(scope, node, opset)
+    return f"is refused by onnx's inference: {inferred}" if isinstance(inferred, str) else None
 
 
 def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -> list[ValueType | None]:
@@ -126,11 +128,11 @@ def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -
         node.domain,
         opset,
         tuple([attribute.SerializeToString() for attribute in node.attribute]),
-        tuple([(known, b"") for known in inputs]),
+        tuple([(input_type, b"") for input_type in inputs]),
         tuple([bool(name) for name in node.output]),
     )
-    found = _answer(question)
-    return [] if isinstance(found, str) else list(found)
+    inferred = _answer(question)
+    return [] if isinstance(inferred, str) else list(inferred)
 
 
 def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:
@@ -156,17 +158,19 @@ def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed
 
 @lru_cache(maxsize=_KEPT)
 def _answer(question: _Question) -> _Answer:
-    inputs = {f"i{place}": known for place, known in enumerate(question.inputs) if known is not None}
-    outputs = [f"o{place}" if there else "" for place, there in enumerate(question.outputs)]
+    inputs = {
+        f"i{index}": input_type for index, input_type in enumerate(question.inputs) if input_type is not None
+    }
+    outputs = [f"o{index}" if there else "" for index, there in enumerate(question.outputs)]
     node = onnx.NodeProto(
         op_type=question.operator,
         domain=question.domain,
-        input=[f"i{place}" if known else "" for place, known in enumerate(question.inputs)],
+        input=[f"i{index}" if input_type else "" for index, input_type in enumerate(question.inputs)],
         output=outputs,
         attribute=[AttributeProto.FromString(attribute) for attribute in question.attributes],
     )
     try:
-        found = infer_node_outputs(
+        inferred = infer_node_outputs(
             defs.get_schema(question.operator, question.opset, question.domain),
             node,
             {name: _type(type_) for name, (type_, _) in inputs.items()},
@@ -174,18 +178,20 @@ def _answer(question: _Question) -> _Answer:
             {question.domain: question.opset},
             onnx.IR_VERSION,
         )
+    # onnx has no schema of this operator at this opset, so nothing is known about its outputs.
     except defs.SchemaError:
         return (None,) * len(outputs)
     except InferenceError as error:
         return str(error)
-    return tuple([value_type_of(found[name]) if name in found else None for name in outputs])
+    return tuple([value_type_of(inferred[name]) if name in inferred else None for name in outputs])
 
 
 def _known(scope: Scope, name: str) -> ValueType:
-    known = scope.value_type(name)
-    if known.shape is None and (array := scope.constant(name)) is not None:
+    recorded_type = scope.value_type(name)
+    # A constant has a shape even if no table of the model declares it.
+    if recorded_type.shape is None and (array := scope.constant(name)) is not None:
         return ValueType(int(helper.np_dtype_to_tensor_dtype(array.dtype)), tuple(array.shape))
-    return known
+    return recorded_type
 
 
 def _type(known: ValueType) -> onnx.TypeProto:
@@ -260,7 +266,8 @@ def _infer(
 ) -> dict[str, bytes]:
     """The function that runs in the other process."""
     schema = _schema(*operator)
+    # Without an inference function there is no answer, and some versions of onnx fail when asked.
     if _ASKS_FIRST and not schema.has_type_and_shape_inference_function:
         return {}
-    found: dict[str, bytes] = schema._infer_node_outputs(node, types, data, {}, imports, ir_version)
-    return found
+    output_types: dict[str, bytes] = schema._infer_node_outputs(node, types, data, {}, imports, ir_version)
+    return output_types

@@ -93,13 +93,16 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     """
     hidden = [tensor for tensor in proto.graph.initializer if len(tensor.dims) == 1 and tensor.dims[0] > LONG]
     long = bool(hidden) or any(map(_is_long, proto.graph.input))
-    given = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
-    inferred = _inferred(_with_listed_initializers(given).SerializeToString())
-    if len(inferred.graph.input) > len(given.graph.input):
-        del inferred.graph.input[len(given.graph.input) :]
+    input_model = without_fragile_ops(_with_symbolic_lengths(proto, hidden) if long else proto)
+    inferred = _inferred(_with_listed_initializers(input_model).SerializeToString())
+    if len(inferred.graph.input) > len(input_model.graph.input):
+        # Initializers that the copy lists as inputs are no inputs of the model.
+        del inferred.graph.input[len(input_model.graph.input) :]
     if long:
+        # The shortened inputs and initializers go back to their real lengths.
         _restore_lengths(inferred.graph)
         del inferred.graph.input[:]
+        # The caller's model must not show the symbolic lengths.
         inferred.graph.input.extend(proto.graph.input)
         inferred.graph.initializer.extend(hidden)
     return inferred
@@ -151,10 +154,10 @@ def _with_listed_initializers(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return a model whose inputs list its initializers behind the others, if its IR version requires that."""
     if proto.ir_version >= 4 or len(listed_initializers(proto.graph)) == len(initializer_names(proto.graph)):
         return proto
-    given = onnx.ModelProto()
-    given.CopyFrom(proto)
-    list_initializers(given.graph)
-    return given
+    listed = onnx.ModelProto()
+    listed.CopyFrom(proto)
+    list_initializers(listed.graph)
+    return listed
 
 
 def _is_long(value: onnx.ValueInfoProto) -> bool:
@@ -164,20 +167,22 @@ def _is_long(value: onnx.ValueInfoProto) -> bool:
 
 def _with_symbolic_lengths(proto: onnx.ModelProto, hidden: list[onnx.TensorProto]) -> onnx.ModelProto:
     names = {tensor.name for tensor in hidden}
-    given = onnx.ModelProto()
-    given.CopyFrom(proto)
-    tensors = [tensor for tensor in given.graph.initializer if tensor.name not in names]
-    inputs = [value for value in given.graph.input if value.name not in names]
-    del given.graph.initializer[:], given.graph.input[:]
-    given.graph.initializer.extend(tensors)
-    given.graph.input.extend(inputs)
-    for value in filter(_is_long, given.graph.input):
+    shortened = onnx.ModelProto()
+    shortened.CopyFrom(proto)
+    tensors = [tensor for tensor in shortened.graph.initializer if tensor.name not in names]
+    inputs = [value for value in shortened.graph.input if value.name not in names]
+    del shortened.graph.initializer[:], shortened.graph.input[:]
+    shortened.graph.initializer.extend(tensors)
+    shortened.graph.input.extend(inputs)
+    for value in filter(_is_long, shortened.graph.input):
         dim = value.type.tensor_type.shape.dim[0]
         dim.dim_param = f"{_LENGTH_PREFIX}{dim.dim_value}"
     for tensor in hidden:
         name = f"{_LENGTH_PREFIX}{tensor.dims[0]}"
-        given.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name]))
-    return given
+        shortened.graph.input.append(
+            onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name])
+        )
+    return shortened
 
 
 def _restore_lengths(graph: onnx.GraphProto) -> None:
@@ -199,12 +204,14 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
     domains = {entry.domain for owner in owners(proto) for entry in owner.opset_import}
     if "ai.onnx.ml" not in domains and not (_DEQUANTIZES and domains - {"", "ai.onnx"}):
         return proto
-    given = onnx.ModelProto()
-    given.CopyFrom(proto)
-    _rename(given.graph.node, {value.name for value in given.graph.input if value.type.WhichOneof("value")})
-    for function in given.functions:
+    renamed = onnx.ModelProto()
+    renamed.CopyFrom(proto)
+    _rename(
+        renamed.graph.node, {value.name for value in renamed.graph.input if value.type.WhichOneof("value")}
+    )
+    for function in renamed.functions:
         _rename(function.node, set())
-    return given
+    return renamed
 
 
 def _rename(nodes: Sequence[onnx.NodeProto], typed: Set[str]) -> None:
@@ -234,14 +241,15 @@ _given_up: ContextVar[GivenUp | None] = ContextVar("given_up", default=None)
 @contextmanager
 def remembering() -> Iterator[GivenUp]:
     """Record each inference that onnx-migrate gives up within the block; an inner block adds to the outer one's record."""
+    # An inner block reports into the outer record, so that no abandoned inference is lost.
     outer = _given_up.get()
     if outer is not None:
         yield outer
         return
-    found = GivenUp()
-    token = _given_up.set(found)
+    record = GivenUp()
+    token = _given_up.set(record)
     try:
-        yield found
+        yield record
     finally:
         _given_up.reset(token)
 
@@ -263,12 +271,12 @@ def cannot_infer() -> str:
 
 def give_up(ending: process.Ending, *, propagate: bool) -> str:
     """Record how an inference ended that did not return, with or without data propagation; return the record as a text."""
-    what = "shape inference with data propagation" if propagate else "shape inference"
-    reason = f"onnx's {what} did not finish: {ending}"
-    found = _so_far()
-    found.reasons.append(reason)
+    task = "shape inference with data propagation" if propagate else "shape inference"
+    reason = f"onnx's {task} did not finish: {ending}"
+    record = _so_far()
+    record.reasons.append(reason)
     if propagate:
-        found.without_propagation = True
+        record.without_propagation = True
     else:
-        found.without_inference = reason
+        record.without_inference = reason
     return reason

@@ -29,9 +29,9 @@ Shape = tuple[int | None, ...]
 
 def axis_faults(model: Model) -> Iterator[tuple[Where, str]]:
     """Yield the nodes whose scales do not fit their axis, each with the problem, as far as shapes are known."""
-    asked = [node for node in all_nodes(model.proto) if _is_asked(node)]
-    stored = _stored(model.proto) if asked else {}
-    if all(_fits_as_stored(node, stored) for node in asked):
+    dequantizers = [node for node in all_nodes(model.proto) if _is_asked(node)]
+    stored = _stored(model.proto) if dequantizers else {}
+    if all(_fits_as_stored(node, stored) for node in dequantizers):
         return  # as of most models, so that no types need to be inferred
     tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for top, (_, opset) in zip(tops, body_opsets(model.proto), strict=True):
@@ -57,10 +57,10 @@ def _stored(proto: onnx.ModelProto) -> dict[str, Shape]:
 def _fits_as_stored(node: onnx.NodeProto, stored: dict[str, Shape]) -> bool:
     """Return whether a node has one scale, or stored data that its stored scales fit."""
     data, scales = map(stored.get, node.input[:2])
-    if scales is None or any(item.ref_attr_name for item in node.attribute):
+    if scales is None or any(attribute.ref_attr_name for attribute in node.attribute):
         return False
     if data is None:
-        block = any(item.name == "block_size" and item.i for item in node.attribute)
+        block = any(attribute.name == "block_size" and attribute.i for attribute in node.attribute)
         return not block and scales in ((), (1,))
     return _misfit(node, data, scales) is None
 
@@ -70,7 +70,7 @@ def _is_asked(node: onnx.NodeProto) -> bool:
 
 
 def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
-    if any(item.ref_attr_name for item in node.attribute):
+    if any(attribute.ref_attr_name for attribute in node.attribute):
         return None
     data, scales = (scope.value_type(name).shape for name in node.input[:2])
     return None if data is None or scales is None or None in scales else _misfit(node, data, scales)
@@ -78,13 +78,16 @@ def _fault(node: onnx.NodeProto, scope: Scope) -> str | None:
 
 def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
     """Return how scales do not fit the axis of their data; None if they do."""
-    attributes = {item.name: item for item in node.attribute}
+    # The default axis of both operators is 1.
+    attributes = {attribute.name: attribute for attribute in node.attribute}
     axis = attributes["axis"].i if "axis" in attributes else 1
     block = attributes["block_size"].i if "block_size" in attributes else 0
     if not -len(data) <= axis < len(data):
         return None
+    # One scale for the whole tensor fits every axis.
     if not block and scales in ((), (1,)):
         return None
+    # With blocks the scale has an axis for each axis of the data.
     if len(scales) != (len(data) if block else 1):
         wanted = (
             f"as many axes as its data {_text(data)}, as it has blocks of {block}" if block else "at most one"
@@ -93,7 +96,7 @@ def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
     at = axis % len(data)
     if _fits(data, scales, at, block):
         return None
-    others = [place for place in range(len(data)) if _fits(data, scales, place, block)]
+    others = [other_axis for other_axis in range(len(data)) if _fits(data, scales, other_axis, block)]
     fitting = f"fits axis {others[0]}" if others else "fits no axis"
     blocks = f" in blocks of {block}" if block else ""
     return f"its scale {list(scales)} {fitting} of data {_text(data)}{blocks}, and its axis is {axis}"
@@ -102,8 +105,9 @@ def _misfit(node: onnx.NodeProto, data: Shape, scales: Shape) -> str | None:
 def _fits(data: Shape, scales: Shape, axis: int, block: int) -> bool:
     """Return whether scales may be those of an axis; an open dim fits all."""
     if not block:
+        # The last block of an axis may be shorter, so the number of blocks is rounded up.
         return data[axis] in (None, scales[0])
-    wanted = [dim if place != axis or dim is None else -(-dim // block) for place, dim in enumerate(data)]
+    wanted = [dim if index != axis or dim is None else -(-dim // block) for index, dim in enumerate(data)]
     return all(dim in (None, scale) for dim, scale in zip(wanted, scales, strict=True))
 
 

@@ -97,8 +97,8 @@ class Scope:
         """Yield this scope and then those of all sub-graphs inside it, each before the ones inside it."""
         yield self
         for index, node in enumerate(self.body.node):
-            for attribute, place, graph in subgraphs(node):
-                yield from self.inner(node, index, attribute, place, graph).nested()
+            for attribute, graph_index, graph in subgraphs(node):
+                yield from self.inner(node, index, attribute, graph_index, graph).nested()
 
     def value_type(self, name: str) -> ValueType:
         """Return the known element type and shape of a value."""
@@ -129,25 +129,27 @@ class Scope:
     def constant_source(self, name: str) -> TensorProto | onnx.NodeProto | None:
         """Return the initializer or Constant node that defines a constant; None for any other value. Follows Identity."""
         followed: list[tuple[Scope, str]] = []
-        found: TensorProto | onnx.NodeProto | None = None
+        definition: TensorProto | onnx.NodeProto | None = None
         scope: Scope | None = self
         while scope is not None:
             if name in scope._resolved:
-                found = scope._resolved[name]
+                definition = scope._resolved[name]
                 break
+            # Outer bodies are searched only after the inner one, because an inner name hides an outer one.
             source = (scope._constants or scope._table()).get(name)
             if source is None:
                 scope = scope.parent
             elif isinstance(source, TensorProto) or source.op_type != "Identity":
-                found = source
+                definition = source
                 break
             else:
                 scope._resolved[name] = None  # ends the search on a cycle, which a broken model may have
                 followed.append((scope, name))
                 name = source.input[0] if source.input else ""
+        # All names on the way to the definition share the answer, so a later look-up is one step.
         for passed, alias in followed:
-            passed._resolved[alias] = found
-        return found
+            passed._resolved[alias] = definition
+        return definition
 
     def add_constant(self, array: np.ndarray[Any, Any], hint: str) -> str:
         """Add a constant to the body and return its name; an equal constant that was added before is reused.

@@ -83,8 +83,9 @@ def _reduction(function: Callable[..., Any], **extra: Any) -> Function:
         axes = _axes(attributes, rest)
         if axes == () and not attributes.get("noop_with_empty_axes"):
             axes = None
-        found = function(x, axes, keepdims=bool(attributes.get("keepdims", 1)), **extra)
-        return np.asarray(found, x.dtype)
+        reduced_values = function(x, axes, keepdims=bool(attributes.get("keepdims", 1)), **extra)
+        # NumPy widens sums of small integers, and ONNX keeps the type of the input.
+        return np.asarray(reduced_values, x.dtype)
 
     return reduced
 
@@ -174,9 +175,10 @@ def _cumulated(attributes: dict[str, Any], x: Array, axis: Array) -> Array:
 def _one_hot(attributes: dict[str, Any], index: Array, depth: Array, values: Array) -> Array:
     axis, size = attributes.get("axis", -1), int(depth.item())
     axis = axis if axis >= 0 else axis + index.ndim + 1
-    places = np.arange(size).reshape([-1 if at == axis else 1 for at in range(index.ndim + 1)])
+    depth_indices = np.arange(size).reshape([-1 if at == axis else 1 for at in range(index.ndim + 1)])
+    # A negative index counts from the end.
     wrapped = np.expand_dims(np.where(index < 0, index + size, index), axis)
-    return np.asarray(np.where(places == wrapped, values[1], values[0]), values.dtype)
+    return np.asarray(np.where(depth_indices == wrapped, values[1], values[0]), values.dtype)
 
 
 def _place_of(function: Callable[..., Any]) -> Function:
@@ -228,25 +230,30 @@ def compute(
     """
     function = _FUNCTIONS.get(operator)
     parts = list(given)
+    # Optional inputs at the end may be left out with an empty name.
     while parts and parts[-1] is None:
         parts.pop()
-    known = [part for part in parts if part is not None]
-    if function is None or sum(part.size for part in known) > largest:
+    present_inputs = [part for part in parts if part is not None]
+    if function is None or sum(part.size for part in present_inputs) > largest:
         return None
-    if len(known) < len(parts) and operator != "Slice":
+    if len(present_inputs) < len(parts) and operator != "Slice":
         return None  # no other operator has an optional input in front of a given one
+    # These operators may produce far more elements than they read, so the limit applies before they run.
     try:
-        if operator in ("ConstantOfShape", "Expand", "Tile") and np.prod(known[-1].astype(float)) > largest:
+        if (
+            operator in ("ConstantOfShape", "Expand", "Tile")
+            and np.prod(present_inputs[-1].astype(float)) > largest
+        ):
             return None
-        if operator == "OneHot" and known[0].size * abs(known[1].item()) > largest:
+        if operator == "OneHot" and present_inputs[0].size * abs(present_inputs[1].item()) > largest:
             return None
-        if operator == "Range" and abs(known[1].item() - known[0].item()) > largest:
+        if operator == "Range" and abs(present_inputs[1].item() - present_inputs[0].item()) > largest:
             return None
         with np.errstate(all="ignore"):
-            found = np.asarray(function(attributes, *parts))
+            result = np.asarray(function(attributes, *parts))
     except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError, OverflowError):
         return None
-    return found if found.size <= largest else None
+    return result if result.size <= largest else None
 
 
 def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
@@ -298,15 +305,17 @@ def propagate(
             mask = mask & part.known
         return PartialArray(values, mask)
     count = len(given) if operator == "Concat" else int(operator in MOVEMENT)
+    # Only movement operators accept unknown elements.
     moved = [part for part in given[:count] if part is not None]
     rest = [None if part is None else part.complete for part in given[count:]]
     if any(part is not None and array is None for part, array in zip(given[count:], rest, strict=True)):
         return None
     values = compute(operator, attributes, [*(part.values for part in moved), *rest])
     if values is None or not count:
+        # The mask moves as the elements do, so the same operator applied to it tells which stay known.
         return None if values is None else PartialArray.of(values)
-    known = compute(operator, attributes, [*(part.known for part in moved), *rest])
-    return None if known is None else PartialArray(values, known)
+    element_mask = compute(operator, attributes, [*(part.known for part in moved), *rest])
+    return None if element_mask is None else PartialArray(values, element_mask)
 
 
 def same_pads(length: int, extent: int, stride: int, auto: str) -> tuple[int, int]:

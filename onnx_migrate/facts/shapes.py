@@ -49,10 +49,12 @@ class InferredOutputs:
 
     def includes(self, output: onnx.ValueInfoProto) -> bool:
         """Return whether inference found the rank and each number that an output declares."""
-        declared, found = dims_of(output), self.dims.get(output.name)
-        if declared is None or found is None or len(found) != len(declared):
+        declared, inferred_dims = dims_of(output), self.dims.get(output.name)
+        if declared is None or inferred_dims is None or len(inferred_dims) != len(declared):
             return declared is None
-        return all(own == dim for own, dim in zip(declared, found, strict=True) if isinstance(own, int))
+        return all(
+            own == dim for own, dim in zip(declared, inferred_dims, strict=True) if isinstance(own, int)
+        )
 
 
 def _inputs(graph: onnx.GraphProto) -> tuple[bytes, ...]:
@@ -144,15 +146,15 @@ def dims_of(value: onnx.ValueInfoProto) -> Dims | None:
     """Return the declared dims of a tensor; None if no shape is declared or the value is no tensor."""
     if value.type.WhichOneof("value") != "tensor_type" or not value.type.tensor_type.HasField("shape"):
         return None
-    found: list[int | str | None] = []
+    dims: list[int | str | None] = []
     for dim in value.type.tensor_type.shape.dim:
         if dim.HasField("dim_value"):
-            found.append(dim.dim_value)
+            dims.append(dim.dim_value)
         else:
             # onnx names dims that it cannot infer unk__0, unk__1, … (SymbolTable in onnx/defs/shape_inference.h).
-            known = dim.dim_param and not dim.dim_param.startswith("unk__")
-            found.append(dim.dim_param if known else None)
-    return tuple(found)
+            is_named = dim.dim_param and not dim.dim_param.startswith("unk__")
+            dims.append(dim.dim_param if is_named else None)
+    return tuple(dims)
 
 
 def contradict(declared: Dims | None, found: Dims | None) -> bool:

@@ -142,13 +142,14 @@ class _Reader:
         step = Step(node, frame, index, self._version(node))
         inside: list[Frame] = []
         step.inputs = [frame.find(name) if name else None for name in node.input]
-        for place, value in enumerate(step.inputs):
+        for input_index, value in enumerate(step.inputs):
+            # Readers are kept with the index of the input, because a node may read a value twice.
             if value is not None:
-                value.readers.append((step, place))
-        for attribute, place, graph in subgraphs(node):
-            found = list(self.frame(graph, (*frame.key, index, attribute, place), frame))
-            step.inner.append((attribute, found[0]))
-            inside += found
+                value.readers.append((step, input_index))
+        for attribute, input_index, graph in subgraphs(node):
+            inner_frames = list(self.frame(graph, (*frame.key, index, attribute, input_index), frame))
+            step.inner.append((attribute, inner_frames[0]))
+            inside += inner_frames
         for name in node.output:
             step.outputs.append(self._add(frame, name, self._constant(node), step) if name else None)
         self._derive(step)
@@ -174,20 +175,22 @@ class _Reader:
         if all(map(_is_known, step.made)):
             return
         kinds = tuple(value.dtype or 0 if value is not None else 0 for value in step.inputs)
-        found = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
+        # The signature gives the type without a run of onnx's inference, which takes longer.
+        dtypes = derived_types(step.domain, step.node.op_type, step.version, kinds, len(step.outputs))
         stated = "" if step.domain else TYPE_BY_ATTRIBUTE.get(step.node.op_type)
         for attribute in step.node.attribute:
+            # Some operators state the type of their output in an attribute, as Cast does in `to`.
             if attribute.name == stated:
-                found = (attribute.i or attribute.t.data_type,) * len(found)
-        for value, kind in zip(step.outputs, found, strict=True):
+                dtypes = (attribute.i or attribute.t.data_type,) * len(dtypes)
+        for value, kind in zip(step.outputs, dtypes, strict=True):
             if value is not None and not _is_known(value):
                 value.dtype = kind or None
                 self._infer(value)
 
     def _infer(self, value: Value) -> None:
         if not _is_known(value):
-            known = self._types.lookup(None, value.frame.key, value.name)
-            value.dtype, value.container = known.dtype, bool(known.container)
+            recorded_type = self._types.lookup(None, value.frame.key, value.name)
+            value.dtype, value.container = recorded_type.dtype, bool(recorded_type.container)
 
     def _version(self, node: onnx.NodeProto) -> int:
         domain = "" if is_onnx(node.domain) else node.domain

@@ -134,9 +134,9 @@ class ValueFacts:
         """Compute the value of a node that a rewrite has written."""
         self._written.update((name, node) for name in node.output if name)
         if len(node.output) == 1 and (node.op_type == "Shape" or node.op_type in self.followed):
-            found = self._computed(node)
-            if found is not None:
-                self._found[node.output[0]] = found
+            partial_value = self._computed(node)
+            if partial_value is not None:
+                self._found[node.output[0]] = partial_value
 
     def refine(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter types and shapes of a node's outputs that are not known, if they follow from its inputs.
@@ -166,13 +166,16 @@ class ValueFacts:
 
     def _refine_foreign(self, node: onnx.NodeProto) -> None:
         inputs = [self.scope.value_type(name) if name else ValueType() for name in node.input]
-        for name, found in zip(node.output, foreign_types(node, inputs), strict=True):
-            known = self.scope.value_type(name)
-            if not name or found is None or not is_unknown(known, dims=True):
+        for name, inferred_type in zip(node.output, foreign_types(node, inputs), strict=True):
+            recorded_type = self.scope.value_type(name)
+            if not name or inferred_type is None or not is_unknown(recorded_type, dims=True):
                 continue
-            shape = merged(found.shape, known.shape)
-            dtype = found.dtype or known.dtype
-            self.scope.record_type(name, replace(found, dtype=dtype, shape=shape, symbols=known.symbols))
+            # A rule of the package and the model itself may know different dims.
+            shape = merged(inferred_type.shape, recorded_type.shape)
+            dtype = inferred_type.dtype or recorded_type.dtype
+            self.scope.record_type(
+                name, replace(inferred_type, dtype=dtype, shape=shape, symbols=recorded_type.symbols)
+            )
 
     def _complete(self, node: onnx.NodeProto, opset: int) -> None:
         """Enter the dims that onnx's inference does not find: those of axes that a node does not name."""
@@ -184,15 +187,17 @@ class ValueFacts:
         if not open_outputs:
             return
         shapes = [self.scope.value_type(name).shape if name else None for name in node.input]
+        # onnx leaves a dim open if it depends on an axis that the node does not name.
         dims = kept_dims(node, opset, shapes, self.partial)
         for name in open_outputs if dims is not None else ():
-            known = self.scope.value_type(name)
-            dtype = known.dtype
+            recorded_type = self.scope.value_type(name)
+            dtype = recorded_type.dtype
+            # The operators with rules in kept_dims pass the type of their first input on.
             if dtype is None and name == node.output[0]:
                 dtype = self.scope.value_type(node.input[0]).dtype
-            shape = merged(known.shape, dims)
-            if shape != known.shape or dtype != known.dtype:
-                self.scope.record_type(name, replace(known, dtype=dtype, shape=shape))
+            shape = merged(recorded_type.shape, dims)
+            if shape != recorded_type.shape or dtype != recorded_type.dtype:
+                self.scope.record_type(name, replace(recorded_type, dtype=dtype, shape=shape))
 
     def _is_given(self, name: str) -> bool:
         """Return whether onnx's inference of a node gets a shape, so that it finds the lengths that -1 and 0 stand for."""
@@ -200,11 +205,11 @@ class ValueFacts:
 
     def _dims(self, node: onnx.NodeProto, name: str) -> tuple[int | None, ...] | None:
         """Return the dims that a shape gives, None for each unknown dim; None if not even the rank is known."""
-        found = self.partial(name)
-        if found is not None and found.values.ndim == 1:
+        shape_value = self.partial(name)
+        if shape_value is not None and shape_value.values.ndim == 1:
             dims = [
-                int(size) if known and (size > 0 or node.op_type == "ConstantOfShape") else None
-                for size, known in zip(found.values, found.known, strict=True)
+                int(size) if is_known and (size > 0 or node.op_type == "ConstantOfShape") else None
+                for size, is_known in zip(shape_value.values, shape_value.known, strict=True)
             ]
         else:
             length = self.scope.value_type(name).shape
@@ -217,8 +222,8 @@ class ValueFacts:
                 return None
             # A dim that is larger than 1 is the one of the result; a dim that is 1 or open depends on the other operand.
             longer = max(len(own), len(dims))
-            one, other = [1] * (longer - len(own)) + list(own), [1] * (longer - len(dims)) + list(dims)
-            pairs = zip(one, other, strict=True)
+            input_dims, other = [1] * (longer - len(own)) + list(own), [1] * (longer - len(dims)) + list(dims)
+            pairs = zip(input_dims, other, strict=True)
             return tuple(
                 a if a and a > 1 else b if b and b > 1 else 1 if a == b == 1 else None for a, b in pairs
             )
@@ -245,8 +250,8 @@ class ValueFacts:
 
     def value(self, name: str) -> Array | None:
         """Return a value if all its elements are known, else None."""
-        found = self.partial(name)
-        return None if found is None else found.complete
+        partial_value = self.partial(name)
+        return None if partial_value is None else partial_value.complete
 
     def partial(self, name: str) -> PartialArray | None:
         """Return the known elements of a value; None if not even its shape and element type are known."""
@@ -272,17 +277,20 @@ class ValueFacts:
             value, visited = waiting.pop()
             if visited:
                 order.append(value)
+                # The value comes up a second time after the values that it reads, so it then stands behind
+                # them.
                 continue
             waiting.append((value, True))
+            # After a complete pass, a value that is still missing stays unknown.
             node = None if self._found_all else self.producers.find(self.scope, value)
             if node is not None and node.op_type in self.followed:
                 new = [
-                    item
-                    for item in dict.fromkeys(node.input)
-                    if item and item not in seen and item not in self
+                    source
+                    for source in dict.fromkeys(node.input)
+                    if source and source not in seen and source not in self
                 ]
                 seen.update(new)
-                waiting += [(item, False) for item in new]
+                waiting += [(source, False) for source in new]
         return order[:-1]
 
     def __contains__(self, name: str) -> bool:
@@ -317,12 +325,13 @@ class ValueFacts:
             return None if sizes is None else PartialArray.of(np.array(np.prod(sizes), np.int64))
         if node.op_type not in self.followed:
             return None
-        given = [self.partial(value) if value else None for value in node.input]
+        inputs = [self.partial(value) if value else None for value in node.input]
         if node.op_type == "CastLike":
-            given[1] = self._of_type(node.input[1])
-        if any(part is None and value for part, value in zip(given, node.input, strict=True)):
+            # CastLike reads only the type of its second input, so its elements may be unknown.
+            inputs[1] = self._of_type(node.input[1])
+        if any(part is None and value for part, value in zip(inputs, node.input, strict=True)):
             return None
-        return propagate(node.op_type, attributes, given)
+        return propagate(node.op_type, attributes, inputs)
 
     def _of_type(self, name: str) -> PartialArray | None:
         """Return a 0 of the element type of a value; a CastLike reads only the type."""

@@ -101,11 +101,14 @@ class TypeTable:
         """Return the type of a value that is visible in `body` of the main graph (None) or of a function."""
         if self._proto is not None:
             proto, self._proto = self._proto, None
+            # Inference is expensive, so it runs only when the first type is asked for.
             self._infer(proto)
         while True:
-            known = self._tables.get((function, body), _NOTHING).get(name)
-            if known is not None or not body:
-                return known or UNKNOWN
+            recorded_type = self._tables.get((function, body), _NOTHING).get(name)
+            if recorded_type is not None or not body:
+                return recorded_type or UNKNOWN
+            # A body's key grows by node, attribute and index for each level, so this is the key of the
+            # enclosing body.
             body = body[:-3]
 
     def record(self, function: FunctionKey | None, body: BodyKey, name: str, known: ValueType) -> None:
@@ -123,21 +126,25 @@ class TypeTable:
         seen: set[tuple[FunctionKey, bytes]] = set()
         queue = list(self._calls(inferred.graph))
         while queue:
-            key, given, attributes = queue.pop()
+            key, argument_types, attributes = queue.pop()
             signature = (
                 key,
-                b"".join(value.SerializeToString() + b"\0" for value in given) + repr(attributes).encode(),
+                b"".join(value.SerializeToString() + b"\0" for value in argument_types)
+                + repr(attributes).encode(),
+                # Calls with the same types and attributes give the same result, and recursion must end.
             )
+            # Attributes belong to the signature, because onnx may infer shapes from them.
             if signature in seen:
                 continue
             seen.add(signature)
-            graph = _infer_shapes(self._instance(key, given, attributes)).graph
+            graph = _infer_shapes(self._instance(key, argument_types, attributes)).graph
             self._collect(key, graph)
             queue.extend(self._calls(graph))
 
     def _infer_outputs(self, proto: onnx.ModelProto) -> onnx.ModelProto:
         """Infer a model of one graph, first without the shapes that its outputs declare."""
         declared = onnx.GraphProto(output=proto.graph.output)
+        # onnx believes a declared output shape, even a wrong one, so the first inference runs without them.
         forget_output_shapes(proto.graph)
         try:
             inferred = infer_shapes(proto)
@@ -150,25 +157,25 @@ class TypeTable:
         unknown = {value.name for value in declared.output if not self.outputs.includes(value)}
         if unknown and not unknown.isdisjoint(chain.from_iterable(inputs_of_each(proto.graph.node))):
             return _infer_shapes(proto)  # nodes that read these outputs need the declared types
-        for value, given in zip(inferred.graph.output, declared.output, strict=True):
-            _believe(value, given)
+        for value, declaration in zip(inferred.graph.output, declared.output, strict=True):
+            _believe(value, declaration)
         return inferred
 
     def _collect(self, function: FunctionKey | None, main: onnx.GraphProto) -> None:
         seen: dict[bytes, ValueType] = {}
         for position, graph in _graphs(main):
-            found: dict[str, ValueType] = {}
+            graph_types: dict[str, ValueType] = {}
             for value in (*graph.input, *graph.output, *graph.value_info):
                 key = value.type.SerializeToString()  # many values share a type, and parsing it costs more
                 if key not in seen:
                     seen[key] = value_type_of(value.type)
-                found[value.name] = seen[key]
+                graph_types[value.name] = seen[key]
             for name, dtype, dims in initializer_types(graph):
-                found[name] = ValueType(dtype, dims)
-            found.pop("", None)  # onnxsim declares the outputs that a node leaves out
+                graph_types[name] = ValueType(dtype, dims)
+            graph_types.pop("", None)  # onnxsim declares the outputs that a node leaves out
             table = self._tables.setdefault((function, position), {})
-            for name, known in found.items():
-                table[name] = table[name].meet(known) if name in table else known
+            for name, value_type in graph_types.items():
+                table[name] = table[name].meet(value_type) if name in table else value_type
 
     def _calls(
         self, main: onnx.GraphProto
@@ -181,13 +188,14 @@ class TypeTable:
             for name, dtype, dims in initializer_types(graph):
                 own[name] = onnx.helper.make_tensor_type_proto(dtype, dims)
             own.pop("", None)
+            # A sub-graph sees the values of the bodies around it.
             outer = visible[position[:-3]] if position else ChainMap[str, onnx.TypeProto]()
             types = visible[position] = outer.new_child(own)
             for node in graph.node:
                 key = called(node)
                 if key in self._functions:
-                    given = [types.get(name, onnx.TypeProto()) for name in node.input]
-                    yield key, given, list(node.attribute)
+                    argument_types = [types.get(name, onnx.TypeProto()) for name in node.input]
+                    yield key, argument_types, list(node.attribute)
 
     def _instance(
         self, key: FunctionKey, given: list[onnx.TypeProto], attributes: list[AttributeProto]
@@ -208,24 +216,24 @@ class TypeTable:
         return model
 
     def _callees(self, key: FunctionKey) -> list[onnx.FunctionProto]:
-        found: dict[FunctionKey, onnx.FunctionProto] = {}
+        callees: dict[FunctionKey, onnx.FunctionProto] = {}
         queue = [key]
         while queue:
             for node in self._functions[queue.pop()].node:
                 callee = called(node)
-                if callee in self._functions and callee not in found:
-                    found[callee] = self._functions[callee]
+                if callee in self._functions and callee not in callees:
+                    callees[callee] = self._functions[callee]
                     queue.append(callee)
-        return list(found.values())
+        return list(callees.values())
 
 
 def _believe(value: onnx.ValueInfoProto, declared: onnx.ValueInfoProto) -> None:
     """Complete the inferred dims of an output by those declared, as onnx does: it believes these where the two contradict."""
-    own, found = dims_of(declared), dims_of(value)
-    if own is not None and (found is None or contradict(own, found)):
+    own, inferred_dims = dims_of(declared), dims_of(value)
+    if own is not None and (inferred_dims is None or contradict(own, inferred_dims)):
         value.CopyFrom(declared)
-    elif own is not None and found is not None:
-        pairs = zip(own, found, strict=True)
+    elif own is not None and inferred_dims is not None:
+        pairs = zip(own, inferred_dims, strict=True)
         set_dims(value, tuple(b if isinstance(b, int) or a is None else a for a, b in pairs))
 
 
@@ -261,8 +269,8 @@ def value_type_of(type_: onnx.TypeProto) -> ValueType:
 
 def _named(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of dims; an empty result if no dim has one."""
-    given = tuple(names)
-    return given if any(given) else ()
+    dim_names = tuple(names)
+    return dim_names if any(dim_names) else ()
 
 
 def _text(type_: onnx.TypeProto) -> str:

@@ -76,9 +76,9 @@ def _start_writeback(fd: int, begun: int) -> int:
 def _write(fd: int, data: bytes | bytearray | memoryview) -> None:
     """Write all of `data`, as write(2) may write less than it is given."""
     with memoryview(data) as view:
-        done = 0
-        while done < len(view):
-            done += os.write(fd, view[done : done + WRITEBACK_STEP])
+        written_bytes = 0
+        while written_bytes < len(view):
+            written_bytes += os.write(fd, view[written_bytes : written_bytes + WRITEBACK_STEP])
 
 
 def _copy(source: int, target: int, offset: int, end: int, path: Path) -> None:

@@ -126,16 +126,18 @@ def open_descriptor(path: str | os.PathLike[str]) -> int | None:
         current = os.path.abspath(path)
     except FileNotFoundError:  # a relative path, where somebody has deleted the working folder
         return None
+    # Links may form a loop, so the walk has a limit.
     for _ in range(40):  # as many links as Linux follows
         folder, name = os.path.split(current)
         folder = real_path(folder)
-        found = _DESCRIPTORS.fullmatch(folder)
-        if found is not None and name.isdecimal():
-            return int(name) if found[1] in (None, "self", str(os.getpid())) else -1
+        descriptor_folder = _DESCRIPTORS.fullmatch(folder)
+        if descriptor_folder is not None and name.isdecimal():
+            return int(name) if descriptor_folder[1] in (None, "self", str(os.getpid())) else -1
         try:
             current = os.path.join(folder, os.readlink(os.path.join(folder, name)))
         except (OSError, ValueError):
             return None
+    # A path that is no link leads to no descriptor.
     return None
 
 

@@ -46,7 +46,9 @@ def same_bytes(a: Payload, b: Payload) -> bool:
         return True
     if a.length != b.length:
         return False
-    return all(one == other for one, other in zip(pieces_of(a, _PIECE), pieces_of(b, _PIECE), strict=True))
+    return all(
+        piece == other for piece, other in zip(pieces_of(a, _PIECE), pieces_of(b, _PIECE), strict=True)
+    )
 
 
 def _structure(model: Model) -> tuple[bytes, list[Payload]]:
@@ -65,8 +67,10 @@ def _structure(model: Model) -> tuple[bytes, list[Payload]]:
 
 def file_digest(path: Path) -> str:
     """Return the BLAKE2b of a file's content, 16 bytes long, in hexadecimal."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
+    # A pipe or a device must not block the call.
     with open(open_regular(path), "rb") as file:
+        # In blocks, because a model may be larger than the memory.
         while block := file.read(1 << 20):
-            found.update(block)
-    return found.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()

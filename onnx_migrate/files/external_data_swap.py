@@ -165,12 +165,13 @@ class ExternalDataSwap:
 
     def _tidy(self, *, keep_mark: bool = False) -> None:
         """Remove the mark, and data at hidden names unless the new model refers to it."""
+        # The mark tells the next run that a swap was interrupted.
         if not keep_mark:
             self.mark.unlink(missing_ok=True)
-        left = [path for path in self._hidden if exists(path)]
-        if left:
+        hidden_files = [path for path in self._hidden if exists(path)]
+        if hidden_files:
             new = _locations(self.target, self.label)
-            for path in left:
+            for path in hidden_files:
                 if path.name not in new:
                     path.unlink()
 

@@ -41,13 +41,14 @@ def structure_of_ir_model(model: Any, weights: Weights) -> onnx.ModelProto:
     """
     ir = import_module("onnx_ir")
     try:
+        # The user's model must stay unchanged.
         copy = model.clone()  # new graphs, nodes and values; the same tensors
-        given = [_set_aside(ir, holder, place, weights) for holder, place in list(_places(ir, copy))]
+        set_aside = [_set_aside(ir, holder, slot, weights) for holder, slot in list(_places(ir, copy))]
         proto: onnx.ModelProto = ir.serde.serialize_model(copy)
         for tensor in tensors(proto):
             location = location_of(tensor) if tensor.data_location == TensorProto.EXTERNAL else ""
             if location.startswith(MEMORY):
-                _write_small(ir, tensor, given[int(location[len(MEMORY) :])])
+                _write_small(ir, tensor, set_aside[int(location[len(MEMORY) :])])
     except Exception as error:  # onnx_ir's own kinds, and those of the tensors
         raise LoadError(
             f"onnx_ir cannot write this Model as a ModelProto: {error}",
@@ -74,20 +75,20 @@ def ir_model_of(result: Model, given: Any) -> Any:
     for payload in result.weights.memory:
         if isinstance(payload, ObjectPayload) and payload.inlined:
             small.setdefault(payload.inlined, []).append(payload.tensor)
-    made = ir.serde.deserialize_model(proto)
-    for holder, place in list(_places(ir, made)):
-        tensor = _tensor_at(holder, place)
+    new_model = ir.serde.deserialize_model(proto)
+    for holder, slot in list(_places(ir, new_model)):
+        tensor = _tensor_at(holder, slot)
         if isinstance(tensor, ir.ExternalTensor):
             location = str(tensor.location)
             if location.startswith(MEMORY):
                 payload = result.weights.memory[int(location[len(MEMORY) :])]
                 assert isinstance(payload, ObjectPayload)
-                _put(ir, holder, place, payload.tensor)
+                _put(ir, holder, slot, payload.tensor)
         elif small and (same := small.get(_bytes_of(ir, tensor))):
-            _put(ir, holder, place, same.pop(0) if len(same) > 1 else same[0])
-    made.meta.update(given.meta)
-    made.graph.meta.update(given.graph.meta)
-    return made
+            _put(ir, holder, slot, same.pop(0) if len(same) > 1 else same[0])
+    new_model.meta.update(given.meta)
+    new_model.graph.meta.update(given.graph.meta)
+    return new_model
 
 
 def replace_ir_model(model: Any, result: Any) -> None:
@@ -110,14 +111,14 @@ def _places(ir: Any, model: Any) -> Iterator[tuple[Any, Any]]:
             for value in getattr(graph, "initializers", {}).values()
             if value.const_value is not None
         )
-        for item in ir.traversal.RecursiveGraphIterator(graph):
-            for attribute in item.attributes.values():
+        for ir_node in ir.traversal.RecursiveGraphIterator(graph):
+            for attribute in ir_node.attributes.values():
                 if attribute.is_ref():
                     continue
                 if attribute.type == ir.AttributeType.TENSOR:
-                    yield item, (attribute.name, None)
+                    yield ir_node, (attribute.name, None)
                 elif attribute.type == ir.AttributeType.TENSORS:
-                    yield from ((item, (attribute.name, index)) for index in range(len(attribute.value)))
+                    yield from ((ir_node, (attribute.name, index)) for index in range(len(attribute.value)))
                 elif attribute.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
                     inner = attribute.value
                     for body in inner if attribute.type == ir.AttributeType.GRAPHS else (inner,):

@@ -44,28 +44,29 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     `cannot-read`, `empty`, `truncated`, `not-onnx` and `not-utf8`. For external data the codes are `outside-folder`,
     `missing-data` and `bad-external-data`.
     """
+    # The report gives the time of loading.
     start = time.perf_counter()
-    given, name = content_of(source)
+    content, name = content_of(source)
     weights, downloaded = Weights(), None
     origin: list[str] = []
-    if isinstance(given, onnx.ModelProto) or is_ir_model(given):
-        from_proto = isinstance(given, onnx.ModelProto)
-        proto = structure_of(given, weights) if from_proto else structure_of_ir_model(given, weights)
+    if isinstance(content, onnx.ModelProto) or is_ir_model(content):
+        from_proto = isinstance(content, onnx.ModelProto)
+        proto = structure_of(content, weights) if from_proto else structure_of_ir_model(content, weights)
         require_graph(proto, name, source=lambda: b"")
         require_text(proto, proto.SerializeToString(), name)
-    elif isinstance(given, (bytes, bytearray, memoryview)):
-        proto = parse_bytes(memoryview(given), name, weights)
+    elif isinstance(content, (bytes, bytearray, memoryview)):
+        proto = parse_bytes(memoryview(content), name, weights)
     else:
-        downloaded = _downloaded(given)
-        local = downloaded or resolve_file_url(os.fspath(given))
+        downloaded = _downloaded(content)
+        local = downloaded or resolve_file_url(os.fspath(content))
         name, path = str(local), absolute(local)
         proto, weights = from_path(Path(path), name)
         origin.append(str(downloaded or path))
-    found = list(tensors(proto))
+    all_tensors = list(tensors(proto))
     if downloaded:
-        downloaded.download_external_data(found)
+        downloaded.download_external_data(all_tensors)
     try:
-        beside = _files_beside(proto, weights, found, allow_missing=allow_missing_data)
+        beside = _files_beside(proto, weights, all_tensors, allow_missing=allow_missing_data)
     except LoadError as error:
         reason = downloaded.with_url(error.reason) if downloaded else error.reason
         raise LoadError(f"{name}: {reason}", code=error.code, hint=error.advice) from error
@@ -81,7 +82,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         origin=tuple(origin),
         stamp=weights.stamp,
         load_seconds=seconds,
-        ir_model=given if is_ir_model(given) else None,
+        ir_model=content if is_ir_model(content) else None,
     )
 
 

@@ -64,8 +64,8 @@ def _copy_field(field: Any, value: Any, target: Message, message_type: MessageTy
             _copy(value, inner, inner_type, weights)
     elif inner_type is not None:
         added = getattr(target, field.name)
-        for item in value:
-            _copy(item, added.add(), inner_type, weights)
+        for inner_message in value:
+            _copy(inner_message, added.add(), inner_type, weights)
     elif hasattr(value, "MergeFrom"):
         getattr(target, field.name).MergeFrom(value)
     else:
@@ -95,8 +95,8 @@ def _has_payload(message: Any, message_type: MessageType) -> bool:
         return TensorPayload.of(message).length > INLINE_LIMIT or _awaits_external_data(message)
     for field in message_type.tensor_fields.values():
         if field.repeated:
-            for item in getattr(message, field.name):
-                if _has_payload(item, field.message_type):
+            for inner_message in getattr(message, field.name):
+                if _has_payload(inner_message, field.message_type):
                     return True
         elif message.HasField(field.name) and _has_payload(getattr(message, field.name), field.message_type):
             return True

@@ -35,15 +35,17 @@ def published(contents: Iterable[NewContent]) -> Iterator[None]:
 
     Raises SaveError; then no file has changed.
     """
+    # A NewFile that never gets its name is removed when the stack ends.
     with ExitStack() as files:
         written = []
-        for item in contents:
-            target = item.check()
-            with saving(item.label):
+        for content in contents:
+            target = content.check()
+            with saving(content.label):
                 remove_leftovers(target)
-                written.append((item.label, files.enter_context(NewFile(target, item.pieces))))
+                written.append((content.label, files.enter_context(NewFile(target, content.pieces))))
         replaced: list[_Replaced] = []
         try:
+            # A signal between two renames would leave the new model beside the old weights.
             with blocked(*STOPS):
                 for path, new in written:
                     with saving(path):
@@ -129,11 +131,13 @@ def _locked(path: Path) -> int | None:
 
 def _put_back(replaced: Iterable[_Replaced], error: BaseException) -> None:
     """Restore the old files. If that fails, raises SaveError, which lists the new files that stay."""
-    left = []
-    for item in replaced:
+    failures = []
+    for replaced_file in replaced:
         try:
-            item.put_back()
+            replaced_file.put_back()
         except OSError as failure:  # noqa: PERF203
-            left.append(f"{item.path} is written and could not be put back: {failure.strerror or failure}")
-    if left and isinstance(error, Exception):
-        raise SaveError("; ".join([str(error), *left])) from error
+            failures.append(
+                f"{replaced_file.path} is written and could not be put back: {failure.strerror or failure}"
+            )
+    if failures and isinstance(error, Exception):
+        raise SaveError("; ".join([str(error), *failures])) from error

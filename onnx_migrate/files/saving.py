@@ -107,6 +107,7 @@ def contents_beside(model: Model, path: str, *, external: bool = False) -> list[
     if is_url(path):
         raise SaveError(f"{path}: two models cannot be written to a URL", hint="name a file, and upload both")
     data_path = f"{path}.data"
+    # Locations are relative to the model's folder.
     pieces, data, used = _layout(model, os.path.basename(data_path), external, keeps=lambda location: False)
     needed = sorted({*map(os.fspath, used), *model.origin})
 
@@ -121,10 +122,11 @@ def contents_beside(model: Model, path: str, *, external: bool = False) -> list[
             )
         return resolve_links(Path(os.path.abspath(label)))
 
-    found = [NewContent(path, partial(check, path), pieces)]
+    contents = [NewContent(path, partial(check, path), pieces)]
+    # The data takes its name first, so that the model never refers to a file that does not exist.
     if data:
-        found.insert(0, NewContent(data_path, partial(check, data_path), _with_padding(data)))
-    return found
+        contents.insert(0, NewContent(data_path, partial(check, data_path), _with_padding(data)))
+    return contents
 
 
 def write(model: Model, file: BinaryIO) -> None:

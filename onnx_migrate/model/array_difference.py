@@ -18,13 +18,16 @@ def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[An
     It is "" if they are the same but for rounding.
     """
     if one.shape != other.shape:
+        # Gemm stores the transpose of a MatMul's weight.
         if one.ndim == 2 and one.T.shape == other.shape and not array_difference(label, one.T, other):
             return ""
         if one.size != other.size:
             return f"{label} has shape {list(one.shape)}, and {list(other.shape)} in the second model"
         other = other.reshape(one.shape)
+    # Texts and complex numbers have no distance.
     if one.dtype.kind not in "fViub" or other.dtype.kind not in "fViub":
         return "" if np.array_equal(one, other) else f"{label} differs"
+    # Differences of integers and half floats would overflow or round in their own type.
     wide, wide_other = one.astype(np.float64), other.astype(np.float64)
     apart = np.abs(wide - wide_other)
     size = max(float(np.abs(wide).max(initial=0)), float(np.abs(wide_other).max(initial=0)))
@@ -34,7 +37,7 @@ def array_difference(label: str, one: np.ndarray[Any, Any], other: np.ndarray[An
         return ""
     if one.size == 1:
         return f"{label} is {one.reshape(-1)[0]:g}, and {other.reshape(-1)[0]:g} in the second model"
-    first = tuple(int(place[0]) for place in np.nonzero(differs))
+    first = tuple(int(indices[0]) for indices in np.nonzero(differs))
     sizes = np.where(differs, np.nan_to_num(apart, nan=np.inf, posinf=np.inf), 0)
     most = tuple(map(int, np.unravel_index(int(np.argmax(sizes)), one.shape)))
     text, pair = f"{label} differs in {count:,} of {one.size:,} elements", "at {}: {:g} and {:g}"

@@ -30,8 +30,8 @@ def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndar
     declared = {value.name: value for value in fed_inputs(proto.graph)}
     ports = {port.name: port for port in Interface.of(proto).inputs}
     symbols = {dim for port in ports.values() for dim in port.shape or () if isinstance(dim, str)}
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for name, given in _given(request):
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, requested in _given(request):
         if name in symbols and name not in ports:
             raise UsageError(
                 f"{name!r} is a dim, and no input with a value",
@@ -39,10 +39,10 @@ def arrays_of(request: FixedValues, proto: onnx.ModelProto) -> dict[str, np.ndar
                 hint=f"--fix-shape {name}=SIZE sets a dim; the inputs are {', '.join(ports)}",
             )
         port = port_named(name, ports, inputs=True)
-        if name in found:
+        if name in arrays:
             raise UsageError(f"{name!r} was given two values", code="unfit-value", hint="give one")
-        found[name] = _array(port, declared[name], given)
-    return found
+        arrays[name] = _array(port, declared[name], requested)
+    return arrays
 
 
 def _given(request: FixedValues) -> Iterator[tuple[str, Any]]:
@@ -65,21 +65,26 @@ def _array(port: Port, declared: onnx.ValueInfoProto, given: Any) -> np.ndarray[
     element = declared.type.tensor_type.elem_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(element)
     array = _read(port, given, strings=element == onnx.TensorProto.STRING)
-    kept = array if array.dtype == dtype else _converted(array, dtype)
-    if kept is None:
+    fixed_array = array if array.dtype == dtype else _converted(array, dtype)
+    if fixed_array is None:
         text = f"{array.dtype}{list(array.shape)}" if array.size > 1 else given
         raise UsageError(f"{port} cannot have the value {text}", code="unfit-value", hint=_FORMS)
+    # Only a fixed length limits the shape of the value.
     sizes = [dim if isinstance(dim, int) and dim > 0 else None for dim in port.shape or ()]
-    if kept.ndim == 0 and sizes and None not in sizes:
-        kept = np.full([size for size in sizes if size], kept)
+    # A number alone fills an input whose shape is fixed.
+    if fixed_array.ndim == 0 and sizes and None not in sizes:
+        fixed_array = np.full([size for size in sizes if size], fixed_array)
     fits = port.shape is None or (
-        len(sizes) == kept.ndim and all(size in (None, n) for size, n in zip(sizes, kept.shape, strict=True))
+        len(sizes) == fixed_array.ndim
+        and all(size in (None, n) for size, n in zip(sizes, fixed_array.shape, strict=True))
     )
     if not fits:
         raise UsageError(
-            f"{port} cannot have a value of the shape {list(kept.shape)}", code="unfit-value", hint=_FORMS
+            f"{port} cannot have a value of the shape {list(fixed_array.shape)}",
+            code="unfit-value",
+            hint=_FORMS,
         )
-    return kept
+    return fixed_array
 
 
 def _read(port: Port, given: Any, *, strings: bool) -> np.ndarray[Any, Any]:
@@ -102,12 +107,14 @@ def _converted(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[
     if array.dtype.kind not in "biuf" or (array.dtype.kind == "b") != (dtype.kind == "b"):
         return None
     with np.errstate(all="ignore"):
-        found = array.astype(dtype)
+        converted = array.astype(dtype)
+        # Integers must be exact.
         if dtype.kind in "biu":
-            same = found.astype(array.dtype) == array
+            # Integers must survive the way back; floats may be rounded, but not become infinite.
+            same = converted.astype(array.dtype) == array
         else:
-            same = np.isfinite(found.astype(np.float64)) == np.isfinite(array)
-    return found if np.all(same) else None
+            same = np.isfinite(converted.astype(np.float64)) == np.isfinite(array)
+    return converted if np.all(same) else None
 
 
 _FORMS = "give a number, true or false, a list as in [1,2], or an array as FILE.npy, of the type and shape of the input"

@@ -157,18 +157,23 @@ def _attribute_graphs(
         if attribute.type == AttributeProto.GRAPH:
             yield attribute.name, 0, attribute.g
         elif attribute.type == AttributeProto.GRAPHS:
-            for place, graph in enumerate(attribute.graphs):
-                yield attribute.name, place, graph
+            for index, graph in enumerate(attribute.graphs):
+                yield attribute.name, index, graph
 
 
 @cache
 def may_hold_graphs(domain: str, operator: str) -> bool:
     """Return whether an operator may have a graph as an attribute; reading all attributes of all nodes is slower."""
+    # Nothing is known about operators of other domains.
     if not is_onnx(domain):
         return True
-    known = versions(domain, operator)
-    kinds = {kind for version in known for kind in signature(domain, operator, version).attributes.values()}
-    return not known or not kinds.isdisjoint((AttributeProto.GRAPH, AttributeProto.GRAPHS))
+    known_versions = versions(domain, operator)
+    kinds = {
+        kind
+        for version in known_versions
+        for kind in signature(domain, operator, version).attributes.values()
+    }
+    return not known_versions or not kinds.isdisjoint((AttributeProto.GRAPH, AttributeProto.GRAPHS))
 
 
 def bodies(proto: onnx.ModelProto) -> Iterator[LocatedBody]:
@@ -181,9 +186,9 @@ def bodies(proto: onnx.ModelProto) -> Iterator[LocatedBody]:
     yield from _located(proto.graph, "graph", (), proto)
     for function in proto.functions:
         yield from _located(function, function_path(function), (), function)
-        for attribute, place, graph in default_graphs(function):
-            path = default_path(function, attribute, place)
-            yield from _located(graph, path, (_NO_NODE, attribute, place), function)
+        for attribute, index, graph in default_graphs(function):
+            path = default_path(function, attribute, index)
+            yield from _located(graph, path, (_NO_NODE, attribute, index), function)
 
 
 def _located(
@@ -191,9 +196,9 @@ def _located(
 ) -> Iterator[LocatedBody]:
     located = LocatedBody(body, path, key, owner)
     yield located
-    for index, node, attribute, place, graph in _inside(body, located.operators):
-        inner = subgraph_path(path, node, attribute, place)
-        yield from _located(graph, inner, (*key, index, attribute, place), owner)
+    for index, node, attribute, graph_index, graph in _inside(body, located.operators):
+        inner = subgraph_path(path, node, attribute, graph_index)
+        yield from _located(graph, inner, (*key, index, attribute, graph_index), owner)
 
 
 def directly_inside(body: Body) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
@@ -210,8 +215,8 @@ def _inside(
     for index, operator in enumerate(map(operator_of, body.node)):
         if operator in holders:
             node = body.node[index]
-            for attribute, place, graph in _graphs(node):
-                yield index, node, attribute, place, graph
+            for attribute, graph_index, graph in _graphs(node):
+                yield index, node, attribute, graph_index, graph
 
 
 def operators_of(nodes: Iterable[onnx.NodeProto]) -> set[tuple[str, str]]:
@@ -231,8 +236,8 @@ def nested_bodies(body: Body) -> Iterator[tuple[BodyKey, Body]]:
 
 def _nested(body: Body, key: BodyKey) -> Iterator[tuple[BodyKey, Body]]:
     yield key, body
-    for index, _, attribute, place, graph in directly_inside(body):
-        yield from _nested(graph, (*key, index, attribute, place))
+    for index, _, attribute, graph_index, graph in directly_inside(body):
+        yield from _nested(graph, (*key, index, attribute, graph_index))
 
 
 def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
@@ -377,5 +382,5 @@ def initializer_names(graph: onnx.GraphProto) -> set[str]:
 
 def fed_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     """Return the inputs that a caller must feed, in order: those that are not initializers as well."""
-    given = initializer_names(graph)
-    return [value for value in graph.input if value.name not in given]
+    initialized = initializer_names(graph)
+    return [value for value in graph.input if value.name not in initialized]

@@ -66,23 +66,24 @@ class Interface:
 
     def difference(self, other: Interface) -> str | None:
         """Return how names, types or order of `other` differ, as a message; None if they are equal. Dims are ignored."""
-        for what, mine, theirs in (
+        for direction, mine, theirs in (
             ("input", self.inputs, other.inputs),
             ("output", self.outputs, other.outputs),
         ):
             if [port.name for port in mine] != [port.name for port in theirs]:
                 before, after = (", ".join(port.name for port in ports) for ports in (mine, theirs))
-                return f"the {what}s were {before or 'none'} and became {after or 'none'}"
+                return f"the {direction}s were {before or 'none'} and became {after or 'none'}"
             for old, new in zip(mine, theirs, strict=True):
+                # An undeclared type may become known.
                 if old.kind != new.kind and old.kind != "?":
-                    return f"{what} {old.name!r} was {old.kind} and became {new.kind}"
+                    return f"{direction} {old.name!r} was {old.kind} and became {new.kind}"
         return None
 
 
 def listed_initializers(graph: onnx.GraphProto) -> list[str]:
     """Return the names of initializers that are inputs of the graph too, in the order of these."""
-    given = initializer_names(graph)
-    return [value.name for value in graph.input if value.name in given]
+    initialized = initializer_names(graph)
+    return [value.name for value in graph.input if value.name in initialized]
 
 
 def lists_some_initializers(proto: onnx.ModelProto) -> bool:
@@ -90,9 +91,9 @@ def lists_some_initializers(proto: onnx.ModelProto) -> bool:
 
     Before IR version 4 all must be listed, so a listing says nothing (onnx/docs/IR.md, "Graphs").
     """
-    given = initializer_names(proto.graph)
-    listed = given & {value.name for value in proto.graph.input}
-    return proto.ir_version >= 4 and bool(listed) and len(listed) < len(given)
+    initialized = initializer_names(proto.graph)
+    listed = initialized & {value.name for value in proto.graph.input}
+    return proto.ir_version >= 4 and bool(listed) and len(listed) < len(initialized)
 
 
 def list_initializers(graph: onnx.GraphProto) -> int:
@@ -116,26 +117,27 @@ def unlist_initializers(graph: onnx.GraphProto) -> list[str]:
     """
     gone = listed_initializers(graph)
     if gone:
-        kept = fed_inputs(graph)
+        # A list of its own: the next line empties the graph's inputs.
+        remaining_inputs = fed_inputs(graph)
         del graph.input[:]
-        graph.input.extend(kept)
+        graph.input.extend(remaining_inputs)
     return gone
 
 
 def _kind(type_: onnx.TypeProto) -> str:
-    which = type_.WhichOneof("value")
-    if which == "tensor_type":
+    value_kind = type_.WhichOneof("value")
+    if value_kind == "tensor_type":
         return _element(type_.tensor_type.elem_type)
-    if which == "sparse_tensor_type":
+    if value_kind == "sparse_tensor_type":
         return f"sparse {_element(type_.sparse_tensor_type.elem_type)}"
-    if which == "sequence_type":
+    if value_kind == "sequence_type":
         return f"seq({_kind(type_.sequence_type.elem_type)})"
-    if which == "optional_type":
+    if value_kind == "optional_type":
         return f"optional({_kind(type_.optional_type.elem_type)})"
-    if which == "map_type":
+    if value_kind == "map_type":
         key = _element(type_.map_type.key_type)
         return f"map({key}, {_kind(type_.map_type.value_type)})"
-    return str(which or "?")
+    return str(value_kind or "?")
 
 
 _ELEMENTS = {dtype: name.lower() for name, dtype in TensorProto.DataType.items()}
@@ -151,8 +153,8 @@ def _shape(type_: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
         return None
     dims: list[int | str | None] = []
     for dim in type_.tensor_type.shape.dim:
-        which = dim.WhichOneof("value")
-        dims.append(dim.dim_value if which == "dim_value" else (dim.dim_param or None))
+        dim_kind = dim.WhichOneof("value")
+        dims.append(dim.dim_value if dim_kind == "dim_value" else (dim.dim_param or None))
     return tuple(dims)
 
 

@@ -34,11 +34,17 @@ def node_faults(proto: onnx.ModelProto, domain: str = "") -> Iterator[Fault]:
     """Yield the faults in the form and values of the nodes of a domain, by default ai.onnx."""
     functions = {function_key(function) for function in proto.functions}
     for located in bodies(proto):
+        # The domain may have another version in each function.
         opset = _opset(located, proto.ir_version, domain)
-        nodes, asked = located.body.node, [key for key in located.operators if same_domain(key[0], domain)]
-        forms = {key: None if opset is None else signature_at(*key, opset) for key in asked}
-        restricted = {key for key in asked if restricted_attributes(*key)}
+        nodes, checked_operators = (
+            located.body.node,
+            [key for key in located.operators if same_domain(key[0], domain)],
+        )
+        forms = {key: None if opset is None else signature_at(*key, opset) for key in checked_operators}
+        restricted = {key for key in checked_operators if restricted_attributes(*key)}
         for node, key in zip(nodes, map(operator_of, nodes), strict=True):
+            # A call of a local function follows the function's signature, not that of an operator of the same
+            # name.
             if key not in forms or (functions and called(node) in functions):
                 continue
             problem = _problem(node, forms[key], opset, domain, values=key in restricted)

@@ -44,40 +44,44 @@ def match_nodes(
     - It has the same name and operator.
     - It computes a value of the same name.
     """
-    found = Matching(renamed=dict(renamed))
+    matching = Matching(renamed=dict(renamed))
+    # A dict keeps the order, and removes a node in constant time.
     free = dict.fromkeys(range(len(before)))
-    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
-    for place, node in enumerate(after):
+    by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
+    for index, node in enumerate(after):
         partner = by_output.get(_first(node), -1)
         if (
             partner in free
             and _kind(before[partner]) == _kind(node)
             and _first(before[partner]) == _first(node)
         ):
-            _pair(found, free, before, node, place, partner)
+            _pair(matching, free, before, node, index, partner)
+    # Nodes without a name are found by what they compute.
     by_structure: dict[Hashable, list[int]] = defaultdict(list)
-    for place in reversed(free):
-        by_structure[_structure(before[place], found, old=True)].append(place)
-    for place, node in enumerate(after):
-        if place not in found.partner:
-            same = by_structure.get(_structure(node, found, old=False))
+    # Reversed, so that `pop` returns the first free node.
+    for index in reversed(free):
+        by_structure[_structure(before[index], matching, old=True)].append(index)
+    for index, node in enumerate(after):
+        if index not in matching.partner:
+            same = by_structure.get(_structure(node, matching, old=False))
             if same:
-                _pair(found, free, before, node, place, same.pop())
+                _pair(matching, free, before, node, index, same.pop())
+    # A changed node often keeps its name.
     by_name: dict[Hashable, list[int]] = defaultdict(list)
-    for place in reversed(free):
-        if before[place].name:
-            by_name[(before[place].name, *_kind(before[place]))].append(place)
-    for place, node in enumerate(after):
-        if place not in found.partner and node.name:
+    for index in reversed(free):
+        if before[index].name:
+            by_name[(before[index].name, *_kind(before[index]))].append(index)
+    for index, node in enumerate(after):
+        if index not in matching.partner and node.name:
             named = by_name.get((node.name, *_kind(node)))
             if named:
-                _pair(found, free, before, node, place, named.pop())
-    for place, node in enumerate(after):
-        if place not in found.partner:
+                _pair(matching, free, before, node, index, named.pop())
+    for index, node in enumerate(after):
+        if index not in matching.partner:
             partner = by_output.get(_first(node), -1)
             if partner in free:
-                _pair(found, free, before, node, place, partner)
-    return found
+                _pair(matching, free, before, node, index, partner)
+    return matching
 
 
 def match_changed(
@@ -100,36 +104,41 @@ def match_changed(
 
     Of several nodes before, the one of the same name matches, or else the first.
     """
-    found = Matching(renamed=dict(known))
+    matching = Matching(renamed=dict(known))
     free = dict.fromkeys(range(len(before)))
     by_key: dict[Hashable, list[int]] = defaultdict(list)
-    for place, node in enumerate(before):
+    for index, node in enumerate(before):
+        # A node may fit by several keys, of which the strongest is tried first.
         for key in _keys(node, {}, constants[0], old=True):
-            by_key[key].append(place)
+            by_key[key].append(index)
     missing = Counter(map(_kind, before))
+    # An operator that is missing after was replaced, so its node may match another operator.
     missing.subtract(map(_kind, after))
-    by_output = {name: place for place, node in enumerate(before) for name in node.output if name}
-    for place, node in enumerate(after):
+    by_output = {name: index for index, node in enumerate(before) for name in node.output if name}
+    for index, node in enumerate(after):
+        # Of several equal candidates, the one of the same name is the likeliest.
         named, kind = by_output.get(_first(node), -1), _kind(node)
-        for rank, key in enumerate(_keys(node, found.renamed, constants[1], old=False)):
-            places = by_key.get(key, [])
-            while places and places[0] not in free:
-                places.pop(0)
+        for rank, key in enumerate(_keys(node, matching.renamed, constants[1], old=False)):
+            candidates = by_key.get(key, [])
+            # Nodes that an earlier rule matched leave the lists as they come to the front.
+            while candidates and candidates[0] not in free:
+                candidates.pop(0)
             same = [
                 at
-                for at in places[:_TRIED]
+                for at in candidates[:_TRIED]
+                # Few candidates are tried, so that the cost stays linear.
                 if at in free
                 and (rank != 2 or missing[_kind(before[at])] > 0)
                 and (rank < 4 or missing[kind] >= 0)
             ]
             if same:
-                _pair(found, free, before, node, place, named if named in same else same[0])
+                _pair(matching, free, before, node, index, named if named in same else same[0])
                 # Outputs of the same name stand for the same value too.
-                found.renamed.update(
-                    (name, name) for name in node.output if name and name not in found.renamed
+                matching.renamed.update(
+                    (name, name) for name in node.output if name and name not in matching.renamed
                 )
                 break
-    return found
+    return matching
 
 
 _TRIED = 16
@@ -144,6 +153,7 @@ def _keys(
         "" if not name else _CONSTANT if name in constants else name if old else renamed.get(name, f"{name}?")
         for name in node.input
     )
+    # The strongest key has the names of constants as well.
     whole = tuple(name if old else renamed.get(name, name) for name in node.input)
     attributes = b"".join(sorted(map(attribute_key, node.attribute)))
     kind = _kind(node)
@@ -155,8 +165,9 @@ def _keys(
         yield from ((), ())
     yield "name", kind, len(node.input), _first(node)
     yield from (
-        ("one value", kind, len(node.input), place, name)
-        for place, name in enumerate(read)
+        # The weakest key lets a node match by one of the values that it reads.
+        ("one value", kind, len(node.input), input_index, name)
+        for input_index, name in enumerate(read)
         if name not in ("", _CONSTANT)
     )
 

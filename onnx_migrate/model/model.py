@@ -107,14 +107,15 @@ class Segment(Generic[M]):
 
     def map(self, change: Callable[[M], N]) -> Segment[N]:
         """Return the segment with each of its models changed; a model with several roles is changed once."""
-        made: dict[int, N] = {}
+        changed_models: dict[int, N] = {}
 
         def changed(model: M | None) -> N | None:
             if model is None:
                 return None
-            if id(model) not in made:
-                made[id(model)] = change(model)
-            return made[id(model)]
+            # By identity, because one model may be the original and the unsimplified result.
+            if id(model) not in changed_models:
+                changed_models[id(model)] = change(model)
+            return changed_models[id(model)]
 
         original, result = changed(self.original), changed(self.result)
         assert original is not None

@@ -42,15 +42,16 @@ class Names:
 
 def _names(proto: onnx.ModelProto) -> set[str]:
     """Return the names of all values and nodes of a model, of all its bodies."""
-    found: set[str] = set()
+    all_names: set[str] = set()
     for located in bodies(proto):
         body = located.body
+        # A function lists its inputs by name alone.
         if isinstance(body, onnx.GraphProto):
-            found.update(value.name for value in (*body.input, *body.output))
-            found |= initializer_names(body)
+            all_names.update(value.name for value in (*body.input, *body.output))
+            all_names |= initializer_names(body)
         else:
-            found.update(body.input)
-        found.update(map(_name, body.node))
-        found.update(chain.from_iterable(inputs_of_each(body.node)))
-        found.update(chain.from_iterable(outputs_of_each(body.node)))
-    return found
+            all_names.update(body.input)
+        all_names.update(map(_name, body.node))
+        all_names.update(chain.from_iterable(inputs_of_each(body.node)))
+        all_names.update(chain.from_iterable(outputs_of_each(body.node)))
+    return all_names

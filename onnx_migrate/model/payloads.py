@@ -115,16 +115,16 @@ class FilePayload:
 
     def read(self) -> bytes:
         """Return the bytes. Raises LoadError as `open` does, and when the file is too short or changes meanwhile."""
-        pieces, left = [], self.length
+        pieces, remaining = [], self.length
         with self.open() as file:
             file.seek(self.offset)
-            while left:
-                pieces.append(file.read(left))
+            while remaining:
+                pieces.append(file.read(remaining))
                 if not pieces[-1]:
                     raise LoadError(
                         f"{self.path} ends before byte {self.offset + self.length}", code="missing-data"
                     )
-                left -= len(pieces[-1])
+                remaining -= len(pieces[-1])
             self.require_unchanged(file.fileno())
         return b"".join(pieces)
 

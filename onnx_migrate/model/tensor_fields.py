@@ -71,17 +71,17 @@ def message_types(root: Any, tensor: Any) -> dict[str, MessageType]:
         }
         distance.update(dict.fromkeys(latest, max(distance.values()) + 1))
 
-    found = {name: MessageType(name) for name in declared if name in distance}
-    for name, message in found.items():
+    leading_types = {name: MessageType(name) for name in declared if name in distance}
+    for name, message in leading_types.items():
         if name == tensor.full_name:
             continue
         leading = [(f, child) for f, child in declared[name] if child in distance]
         nearest_first = sorted(leading, key=lambda each: (distance[each[1]], each[0].number))
         message.tensor_fields = {
-            f.number: TensorField(f.name, f.label == f.LABEL_REPEATED, found[child])
+            f.number: TensorField(f.name, f.label == f.LABEL_REPEATED, leading_types[child])
             for f, child in nearest_first
         }
-    return found
+    return leading_types
 
 
 _TYPES = message_types(onnx.ModelProto.DESCRIPTOR, TensorProto.DESCRIPTOR)

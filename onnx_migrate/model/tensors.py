@@ -29,9 +29,9 @@ def tensors(proto: onnx.ModelProto) -> Iterator[TensorProto]:
     These are initializers, values and indices of sparse ones, and attributes, in all graphs, sub-graphs, functions and
     training graphs.
     """
-    found: list[TensorProto] = []
-    _collect(proto, MODEL, found)
-    return iter(found)
+    all_tensors: list[TensorProto] = []
+    _collect(proto, MODEL, all_tensors)
+    return iter(all_tensors)
 
 
 def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) -> None:
@@ -51,13 +51,13 @@ def _collect(message: Any, message_type: MessageType, found: list[TensorProto]) 
         if kind is TENSOR:
             found.extend(inner)
             continue
-        for item in inner:
+        for inner_message in inner:
             # Attributes are known by their type: of most there is nothing to search. One without a type, as in IR version 1, is.
-            stated = item.type if kind is ATTRIBUTE else None
+            stated = inner_message.type if kind is ATTRIBUTE else None
             if stated == AttributeProto.TENSOR:
-                found.append(item.t)
+                found.append(inner_message.t)
             elif stated not in _WITHOUT_TENSORS:
-                _collect(item, kind, found)
+                _collect(inner_message, kind, found)
 
 
 def numbers(given: Any) -> np.ndarray[Any, Any]:

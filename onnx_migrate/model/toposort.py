@@ -37,8 +37,9 @@ def sort_body(located: LocatedBody) -> bool:
     """Sort one body in place, as `sort_model` does; return whether it had to be."""
     nodes = located.body.node
     producer: dict[str, int] = {}
-    for index, made in enumerate(outputs_of_each(nodes)):
-        for name in made:
+    for index, output_list in enumerate(outputs_of_each(nodes)):
+        for name in output_list:
+            # Two nodes with one output leave open which value a reader gets.
             if name and producer.setdefault(name, index) != index:
                 node = nodes[index]
                 where = Where(located.path, node_label(node), node.op_type)
@@ -47,6 +48,7 @@ def sort_body(located: LocatedBody) -> bool:
                     code="not-ssa",
                     where=where,
                 )
+    # Most models are sorted already.
     if _is_sorted(names_read_by_each(nodes, located.operators), producer):
         return False
     needs = [[producer[name] for name in names_read(node) if name in producer] for node in nodes]
@@ -88,13 +90,15 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
 
 def _cycle(body: Body, needs: list[list[int]], stuck: set[int], path: str) -> InvalidModel:
     """Return the error for a cycle among the nodes that could not be sorted: they are on one, or read from one."""
-    index, places, way = min(stuck), dict[int, int](), list[int]()
-    while index not in places:
-        places[index] = len(way)
+    index, steps_on_way, way = min(stuck), dict[int, int](), list[int]()
+    while index not in steps_on_way:
+        steps_on_way[index] = len(way)
         way.append(index)
+        # Each stuck node reads a stuck node, so this walk meets one of its own steps in the end.
         index = next(source for source in needs[index] if source in stuck)
-    cycle = [node_label(body.node[index]) for index in way[places[index] :]]
+    cycle = [node_label(body.node[index]) for index in way[steps_on_way[index] :]]
     node = body.node[index]
+    # A cycle may have thousands of nodes.
     others = [repr(label) for label in cycle[1:_SHOWN]]
     if len(cycle) > _SHOWN:
         others.append(f"{len(cycle) - _SHOWN:,} more")

@@ -92,14 +92,15 @@ class Weights:
 
         With `allow_missing`, absent tensors are skipped. Raises LoadError as `payload` does.
         """
-        found: dict[Path, None] = {}
+        data_files: dict[Path, None] = {}
         for tensor in tensors:
+            # A tensor without its file is an error only when something reads it.
             if tensor.data_location != TensorProto.EXTERNAL or (allow_missing and self.is_absent(tensor)):
                 continue
             payload = self.payload(tensor)
             if isinstance(payload, FilePayload) and payload.path != self.source:
-                found[payload.path] = None
-        return list(found)
+                data_files[payload.path] = None
+        return list(data_files)
 
     def payload(self, tensor: TensorProto) -> Payload:
         """Return the payload of a tensor marked EXTERNAL.

@@ -110,10 +110,12 @@ def captured_output() -> Iterator[Callable[[], str]]:
 
     Works on the file descriptor, so it takes the stderr of the whole process: use it in child processes.
     """
+    # Text in Python's buffer belongs to the time before the block.
     if sys.stderr is not None:
         sys.stderr.flush()
-    kept = os.dup(2)
+    saved_stderr = os.dup(2)
     with tempfile.TemporaryFile() as file:
+        # Native code writes to the descriptor, and not to Python's stream.
         os.dup2(file.fileno(), 2)
 
         def text() -> str:
@@ -123,8 +125,8 @@ def captured_output() -> Iterator[Callable[[], str]]:
         try:
             yield text
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved_stderr, 2)
+            os.close(saved_stderr)
 
 
 def call(function: Function, args: tuple[Any, ...], listen: Listener | None = None) -> Ending:
@@ -172,7 +174,9 @@ def serve(parent: str, memory: str, modules: str) -> None:
     """
     die_with(int(parent))
     requests = os.fdopen(os.dup(0), "rb")
+    # The pipe gets a number of its own, because native code may print to descriptor 1.
     messages = os.fdopen(os.dup(1), "wb")
+    # Code of the call must not read the requests.
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
@@ -188,6 +192,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
 
     _current.send = send
     send(READY, None)
+    # Imports take time that the first call would have to wait for.
     for module in filter(None, modules.split(",")):
         with contextlib.suppress(Exception):  # the call that needs it raises it again
             importlib.import_module(module)
@@ -195,12 +200,12 @@ def serve(parent: str, memory: str, modules: str) -> None:
     while True:
         data = waiting.get()
         _current.stage = ""
-        left = max(0, data_size() - fresh)
+        leftover_bytes = max(0, data_size() - fresh)
         try:
             function, args, most, folder = pickle.loads(data)  # from the parent, which only this user can be
             use_folder(folder)
             limit_memory(
-                inherited if most is None else most + left
+                inherited if most is None else most + leftover_bytes
             )  # memory that earlier calls left does not count for this call
             ending = call(function, args, lambda text: send(SAID, text))
         except Exception as error:
@@ -209,6 +214,7 @@ def serve(parent: str, memory: str, modules: str) -> None:
         sys.stderr.flush()
         send(LEFT, data_size() - fresh)
         try:
+            # The result may need more memory than remains, so its failure is a message of its own.
             send(ENDED, ending)
         except MemoryError:
             send(ENDED, OutOfMemory(None, stage=_current.stage))

@@ -140,10 +140,10 @@ def bounded(seconds: float | None) -> tuple[float | None, float]:
     `seconds` is the limit of this child alone. If the deadline of the call comes earlier, messages give the call's limit.
     """
     own, deadline = math.inf if seconds is None else seconds, _deadline.get()
-    left = seconds_left()
-    if left < own:
+    remaining = seconds_left()
+    if remaining < own:
         assert deadline is not None
-        return left, deadline.children_end().seconds
+        return remaining, deadline.children_end().seconds
     return (None, own) if own == math.inf else (own, own)
 
 

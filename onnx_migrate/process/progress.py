@@ -80,8 +80,8 @@ class Reporter:
     def within(self, detail: str) -> None:
         """Report the progress within the stage. Raises as `stage` does."""
         run = _RUN.search(detail)
-        done, total = (int(run[1]) - 1, int(run[2]) if run[2] else None) if run else (None, None)
-        self._tell(detail, done, total)
+        finished_rounds, total = (int(run[1]) - 1, int(run[2]) if run[2] else None) if run else (None, None)
+        self._tell(detail, finished_rounds, total)
 
     def _tell(self, detail: str = "", done: int | None = None, total: int | None = None) -> None:
         check_cancelled()

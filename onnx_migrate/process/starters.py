@@ -26,21 +26,21 @@ class _Starter:
 
     def make(self, make: Callable[[], Value]) -> Value:
         """Run the function in the thread. Return its result, or raise its error."""
-        made: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        self._tasks.put((make, made))
-        value, error = made.get()
+        results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._tasks.put((make, results))
+        value, error = results.get()
         if error is not None:
             raise error
         return cast("Value", value)
 
     def _serve(self) -> None:
         while True:
-            make, made = self._tasks.get()
+            make, results = self._tasks.get()
             try:
-                made.put((make(), None))
+                results.put((make(), None))
             except BaseException as error:
-                made.put((None, error))
-            del make, made  # only the caller may hold a reference to the result
+                results.put((None, error))
+            del make, results  # only the caller may hold a reference to the result
 
 
 _idle: list[_Starter] = []

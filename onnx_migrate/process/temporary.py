@@ -145,8 +145,8 @@ def remove_stale(root: Path) -> None:
         return
     with contextlib.suppress(OSError), os.scandir(root) as entries:
         for entry in entries:
-            found = _NAME.fullmatch(entry.name)
-            if found is None or Path(entry.path) in _live or _is_alive(int(found[1])):
+            folder_name = _NAME.fullmatch(entry.name)
+            if folder_name is None or Path(entry.path) in _live or _is_alive(int(folder_name[1])):
                 continue
             with contextlib.suppress(OSError):  # of another user, locked, or removed by another process now
                 if entry.stat(follow_symlinks=False).st_uid == os.geteuid():

@@ -39,12 +39,15 @@ class Waiting:
         poll.register(file, select.POLLOUT if write else select.POLLIN)
         while True:
             check_cancelled()
-            left = None if self._end is None else max(0.0, self._end - monotonic())
-            looks = [pause for pause in (left, INTERVAL if can_be_cancelled() else None) if pause is not None]
+            remaining = None if self._end is None else max(0.0, self._end - monotonic())
+            # Without a deadline and a token, nothing ends the wait but the socket.
+            looks = [
+                pause for pause in (remaining, INTERVAL if can_be_cancelled() else None) if pause is not None
+            ]
             # poll(2) takes whole milliseconds, up to 24 days.
             if poll.poll(min(*looks, 1e6) * 1000 + 1 if looks else None):
                 return
-            if left == 0:
+            if remaining == 0:
                 raise Expired
 
     @contextmanager
@@ -66,10 +69,10 @@ class Waiting:
 
     @contextmanager
     def _watched(self, expire: Callable[[], None], kill: Callable[[], None]) -> Iterator[None]:
-        done = threading.Event()
+        block_ended = threading.Event()
 
         def watch() -> None:
-            while not done.wait(INTERVAL):
+            while not block_ended.wait(INTERVAL):
                 if self._end is not None and monotonic() > self._end:
                     expire()
                     return
@@ -79,6 +82,7 @@ class Waiting:
                     kill()
                     return
 
+        # A new thread has no context variables, and the deadline and the cancellation are such.
         import contextvars
 
         watcher = threading.Thread(target=contextvars.copy_context().run, args=(watch,), daemon=True)
@@ -86,5 +90,5 @@ class Waiting:
         try:
             yield
         finally:
-            done.set()
+            block_ended.set()
             watcher.join()

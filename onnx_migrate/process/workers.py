@@ -85,15 +85,16 @@ class Workers:
     def _take(self, wanted: object) -> Worker | None:
         ended = []
         with self._lock:
-            for place in range(len(self._waiting) - 1, -1, -1):
-                worker = self._waiting[place][0]
+            for index in range(len(self._waiting) - 1, -1, -1):
+                worker = self._waiting[index][0]
                 if not worker.alive:
-                    ended.append(self._waiting.pop(place)[0])
+                    ended.append(self._waiting.pop(index)[0])
                 elif worker.setting == wanted:
-                    del self._waiting[place]
+                    del self._waiting[index]
                     break
             else:
                 worker = None
+        # Outside the lock, because closing waits for the process.
         for other in ended:
             other.close()
         return worker
@@ -189,13 +190,15 @@ def run(
     if not isolated:
         return call(function, args, listen)
     limits, workers = limits or Limits(), current_workers()
-    left, told = bounded(limits.seconds)
-    if left is not None and left <= 0:
-        return TimedOut(told)
+    remaining, stated_limit = bounded(limits.seconds)
+    if remaining is not None and remaining <= 0:
+        return TimedOut(stated_limit)
 
     def attempt(worker: Worker) -> tuple[Ending, bool]:
+        # A worker without earlier calls failed by this call alone.
         had_others = worker.calls > 0
         ending = worker.call(function, *args, seconds=limits.seconds, listen=listen)
+        # The session was closed by another thread, so the ending is no crash.
         if workers.closed and not worker.alive:
             raise Stopped(Cancelled("the session was closed during the call, and nothing was written"))
         return ending, had_others and isinstance(ending, (Crashed, OutOfMemory))
@@ -206,6 +209,7 @@ def run(
     else:
         with workers.borrowed(limits.memory, keep=keep) as worker:
             ending, again = attempt(worker)
+    # A new worker shows whether earlier calls were the cause.
     if again:
         with workers.borrowed(limits.memory, keep=keep, fresh=True) as worker:
             ending, _ = attempt(worker)

@@ -109,12 +109,12 @@ def layer_of(node: onnx.NodeProto) -> tuple[str, ...]:
 
     The record has the full name of each module around the node, the outermost first, and the node itself at the end.
     """
-    text = next((item.value for item in getattr(node, "metadata_props", ()) if item.key == _SCOPES), "")
+    text = next((entry.value for entry in getattr(node, "metadata_props", ()) if entry.key == _SCOPES), "")
     names = _QUOTED.findall(text)[:-1]
-    found = list[str]()
+    layers = list[str]()
     outer = ""
     for name in names:
         if name and name != _NO_MODULE:
-            found.append(name.removeprefix(f"{outer}.") if outer else name)
+            layers.append(name.removeprefix(f"{outer}.") if outer else name)
             outer = name
-    return tuple(found)
+    return tuple(layers)

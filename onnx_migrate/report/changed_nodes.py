@@ -71,6 +71,8 @@ def shown_constants(change: Change) -> dict[str, ShownConstant]:
 @lru_cache(maxsize=1024)
 def _constant(summary: bytes) -> tuple[str, ShownConstant]:
     tensor = onnx.TensorProto.FromString(summary)  # cached, because many nodes read the same constants
-    known = tensor.data_type in onnx.TensorProto.DataType.values()
-    kind = onnx.TensorProto.DataType.Name(tensor.data_type).lower() if known else f"type {tensor.data_type}"
+    is_defined = tensor.data_type in onnx.TensorProto.DataType.values()
+    kind = (
+        onnx.TensorProto.DataType.Name(tensor.data_type).lower() if is_defined else f"type {tensor.data_type}"
+    )
     return tensor.name, ShownConstant(kind, tuple(tensor.dims), values_text(tensor))

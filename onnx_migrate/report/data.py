@@ -57,13 +57,13 @@ class ModelSummary:
     @classmethod
     def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Summarise a model."""
-        interface, found = Interface.of(proto), list(bodies(proto))
-        weights = list(chain.from_iterable(stored_weights(found)))
-        operators = operator_counts(found)
+        interface, all_bodies = Interface.of(proto), list(bodies(proto))
+        weights = list(chain.from_iterable(stored_weights(all_bodies)))
+        operators = operator_counts(all_bodies)
         return cls(
             onnx_opset(proto.opset_import, ir_version=proto.ir_version),
             proto.ir_version,
-            tuple((item.domain, item.version) for item in proto.opset_import),
+            tuple((opset_import.domain, opset_import.version) for opset_import in proto.opset_import),
             sum(operators.values()),
             interface.inputs,
             interface.outputs,

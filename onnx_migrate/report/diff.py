@@ -73,7 +73,7 @@ def diff_entries(
     before: onnx.ModelProto, after: onnx.ModelProto, *, weights: WeightsOf = (None, None)
 ) -> Iterator[DiffEntry]:
     """Yield the differences between two models, in the order of the first one's nodes; see `body_diffs`."""
-    return chain.from_iterable(item.entries for item in body_diffs(before, after, weights=weights))
+    return chain.from_iterable(body_diff.entries for body_diff in body_diffs(before, after, weights=weights))
 
 
 def body_diffs(
@@ -93,8 +93,8 @@ def body_diffs(
         if key in old and key in new:
             yield from _function(old[key], new[key], weights)
         else:
-            found = old.get(key) or new[key]
-            text = f"{function_path(found)} of {count_of(len(found.node), 'node')}"
+            lone = old.get(key) or new[key]
+            text = f"{function_path(lone)} of {count_of(len(lone.node), 'node')}"
             gone = (text,) if key in old else ()
             yield BodyDiff("model", (DiffEntry("model", text, gone, () if key in old else (text,)),))
 
@@ -112,18 +112,18 @@ def _function(
 
 def _header(proto: onnx.ModelProto) -> dict[str, str]:
     """Return the lines about a model's fields outside its graphs, by their subject."""
-    found = {"IR version": f"IR version {proto.ir_version}", **_opsets(proto.opset_import)}
+    lines = {"IR version": f"IR version {proto.ir_version}", **_opsets(proto.opset_import)}
     for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
         if proto.HasField(name) and getattr(proto, name):
-            found[name] = f"{name} = {getattr(proto, name)!r}"
-    found.update(
-        {f"metadata {item.key}": f"metadata {item.key} = {item.value!r}" for item in proto.metadata_props}
+            lines[name] = f"{name} = {getattr(proto, name)!r}"
+    lines.update(
+        {f"metadata {entry.key}": f"metadata {entry.key} = {entry.value!r}" for entry in proto.metadata_props}
     )
-    return found
+    return lines
 
 
 def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, str]:
-    named = ((item.domain or "ai.onnx", item.version) for item in imports)
+    named = ((opset_import.domain or "ai.onnx", opset_import.version) for opset_import in imports)
     return {f"opset {domain}": f"opset {domain} {version}" for domain, version in named}
 
 
@@ -139,26 +139,27 @@ def _body(pair: BodyPair, path: str, outside: Mapping[str, str], weights: Weight
                 if old != new
             }
         )
+    # Weights come first, because matching nodes needs the names that only differ.
     of_weights = tuple(weight_changes(before, after, path, renamed, weights))
     old = [node for node in before.node if constant_tensor(node) is None]
     new = [node for node in after.node if constant_tensor(node) is None]
-    found = match_nodes(old, new, renamed)
-    nodes = tuple(node_changes(old, new, path, found, weights))
+    matching = match_nodes(old, new, renamed)
+    nodes = tuple(node_changes(old, new, path, matching, weights))
     entries = (
         *of_weights,
-        *interface_changes(before, after, path, found),
-        *shape_changes(before, after, path, found),
+        *interface_changes(before, after, path, matching),
+        *shape_changes(before, after, path, matching),
         *(node.entry for node in nodes),
-        *_renamed_values(new, path, found),
+        *_renamed_values(new, path, matching),
     )
-    yield BodyDiff(path, entries, replace(pair, renamed=found.renamed), nodes)
-    for place, partner in found.partner.items():
-        theirs = {(name, index): graph for name, index, graph in subgraphs(new[place])}
+    yield BodyDiff(path, entries, replace(pair, renamed=matching.renamed), nodes)
+    for node_index, partner in matching.partner.items():
+        theirs = {(name, index): graph for name, index, graph in subgraphs(new[node_index])}
         for name, index, graph in subgraphs(old[partner]):
             if (name, index) in theirs:
-                inner = BodyPair(graph, theirs[name, index], callers=(old[partner], new[place]))
+                inner = BodyPair(graph, theirs[name, index], callers=(old[partner], new[node_index]))
                 inner_path = subgraph_path(path, old[partner], name, index)
-                yield from _body(inner, inner_path, found.renamed, weights)
+                yield from _body(inner, inner_path, matching.renamed, weights)
 
 
 def _renamed_values(after: Iterable[onnx.NodeProto], path: str, found: Matching) -> Iterator[DiffEntry]:

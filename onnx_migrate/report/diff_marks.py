@@ -65,10 +65,10 @@ class DiffMarks:
 
     def _mark_own(self, body: BodyDiff, first: int) -> None:
         """Mark the nodes of a body that differ, and collect the weights that do."""
-        for place, entry in enumerate(body.entries, first):
+        for change_index, entry in enumerate(body.entries, first):
             if entry.kind == "weight":
-                self.weights.append((body.path, entry, NodeMark(place, entry.change)))
-        place_of = {id(entry): place for place, entry in enumerate(body.entries, first)}
+                self.weights.append((body.path, entry, NodeMark(change_index, entry.change)))
+        place_of = {id(entry): change_index for change_index, entry in enumerate(body.entries, first)}
         for node in body.nodes:
             mark = NodeMark(place_of[id(node.entry)], node.entry.change)
             if node.before is not None and node.after is not None:
@@ -79,24 +79,24 @@ class DiffMarks:
         """Mark the nodes that a body with differences belongs to: those of its sub-graph, or the calls of its function."""
         if body.pair is None:
             return
-        own = (place for place, entry in enumerate(body.entries, first) if _counts(entry))
+        own = (change_index for change_index, entry in enumerate(body.entries, first) if _counts(entry))
         mark_of, _ = self.of_side(body, elsewhere="added")
         inner = (mark.change for mark in map(mark_of, body.pair.before.node) if mark is not None)
-        place = next(chain(own, inner), None)
-        if place is None:
+        change_index = next(chain(own, inner), None)
+        if change_index is None:
             return
-        mark = NodeMark(place, _CHANGED)
+        mark = NodeMark(change_index, _CHANGED)
         for caller in body.pair.callers or ():
             self.nodes.setdefault(id(caller), mark)
         if isinstance(body.pair.before, onnx.FunctionProto):
             self.functions[function_key(body.pair.before)] = mark
 
     def _ports(self, body: BodyDiff, elsewhere: str) -> Iterator[tuple[tuple[str, str], NodeMark]]:
-        for place, entry in enumerate(body.entries, self.firsts[id(body)]):
+        for change_index, entry in enumerate(body.entries, self.firsts[id(body)]):
             if entry.kind in _PORTS and entry.change != elsewhere:
                 text = (entry.removed if elsewhere == "added" else entry.added)[0]
                 name = text.removeprefix(f"{entry.kind} ").rpartition(": ")[0]
-                yield (entry.kind, name or entry.name), NodeMark(place, entry.change)
+                yield (entry.kind, name or entry.name), NodeMark(change_index, entry.change)
 
 
 def _counts(entry: DiffEntry) -> bool:

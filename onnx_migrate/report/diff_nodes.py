@@ -90,22 +90,22 @@ def node_changes(
 ) -> Iterator[NodeDiff]:
     """Yield the nodes that were removed, added or changed; removed nodes come before those that replace them."""
     matched = set(found.partner.values())
-    gone = [place for place in range(len(old)) if place not in matched]
-    done, pending = 0, []
-    for place, node in enumerate(new):
-        partner = found.partner.get(place)
+    gone = [index for index in range(len(old)) if index not in matched]
+    shown_count, pending = 0, []
+    for index, node in enumerate(new):
+        partner = found.partner.get(index)
         if partner is None:
             text = _node(node, weights[1])
             pending.append(NodeDiff(None, node, DiffEntry(path, f"node {_label(node)}", (), (text,))))
             continue
-        while done < len(gone) and gone[done] < partner:
-            yield _removed(old[gone[done]], path, weights[0])
-            done += 1
+        while shown_count < len(gone) and gone[shown_count] < partner:
+            yield _removed(old[gone[shown_count]], path, weights[0])
+            shown_count += 1
         yield from pending
         pending = []
         for entry in _node_changes(old[partner], node, path, found, weights):
             yield NodeDiff(old[partner], node, entry)
-    for rest in gone[done:]:
+    for rest in gone[shown_count:]:
         yield _removed(old[rest], path, weights[0])
     yield from pending
 
@@ -129,17 +129,18 @@ def _node_changes(
     if len(old.output) != len(new.output):
         removed.append(f"outputs ({_list(old.output)})")
         added.append(f"outputs ({_list(new.output)})")
-    before = {item.name: item for item in old.attribute}
-    after = {item.name: item for item in new.attribute}
+    before = {attribute.name: attribute for attribute in old.attribute}
+    after = {attribute.name: attribute for attribute in new.attribute}
     for name in sorted({*before, *after}):
         pair = before.get(name), after.get(name)
         if pair[0] is not None and pair[1] is not None and _same_attribute(pair[0], pair[1], weights):
             continue
         texts = [
-            None if item is None else _value(item, side) for item, side in zip(pair, weights, strict=True)
+            None if attribute is None else _value(attribute, side)
+            for attribute, side in zip(pair, weights, strict=True)
         ]
         if texts[0] == texts[1]:  # the texts omit the difference, for example at the end of a long list
-            texts = [f"{text} #{_digest(item)}" for text, item in zip(texts, pair, strict=True)]
+            texts = [f"{text} #{_digest(attribute)}" for text, attribute in zip(texts, pair, strict=True)]
         removed += [f"{name} = {texts[0]}"] if name in before else []
         added += [f"{name} = {texts[1]}"] if name in after else []
     if removed or added:

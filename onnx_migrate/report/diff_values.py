@@ -37,10 +37,14 @@ def constant_tensor(node: onnx.NodeProto) -> TensorProto | None:
 
 
 def _tensors(body: Body) -> dict[str, TensorProto]:
-    found = {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    tensors_by_name = (
+        {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    )
     constants = ((node, constant_tensor(node)) for node in body.node)
-    found.update({node.output[0]: tensor for node, tensor in constants if tensor is not None and node.output})
-    return found
+    tensors_by_name.update(
+        {node.output[0]: tensor for node, tensor in constants if tensor is not None and node.output}
+    )
+    return tensors_by_name
 
 
 def weight_changes(
@@ -62,7 +66,7 @@ def weight_changes(
         if same is not None:
             by_text[text].remove(same)
             renamed[name] = same
-    kept = set(renamed.values())
+    matched_names = set(renamed.values())
     for name, tensor in old.items():
         if name in new and not same_tensor(tensor, new[name], weights):
             texts = tensor_text(tensor, weights[0]), tensor_text(new[name], weights[1])
@@ -70,7 +74,7 @@ def weight_changes(
             yield DiffEntry(
                 path, f"weight {name}", (removed,), (added,), _elements(tensor, new[name], weights)
             )
-        elif name in gone and name not in kept:
+        elif name in gone and name not in matched_names:
             yield DiffEntry(path, f"weight {name}", (f"weight {name}: {gone[name]}",))
     for name, text in come.items():
         if name not in renamed:
@@ -99,12 +103,14 @@ def _elements(one: TensorProto, other: TensorProto, weights: WeightsOf) -> str:
 
 
 def _sparse(body: Body, weights: Weights | None) -> dict[str, str]:
-    found = {}
-    for item in body.sparse_initializer if isinstance(body, onnx.GraphProto) else ():
-        parts = f"values {tensor_text(item.values, weights)}, indices {tensor_text(item.indices, weights)}"
-        kind = f"{type_text(item.values.data_type, item.dims)} sparse"
-        found[f"weight {item.values.name}"] = f"weight {item.values.name}: {kind}, {parts}"
-    return found
+    lines = {}
+    for sparse in body.sparse_initializer if isinstance(body, onnx.GraphProto) else ():
+        parts = (
+            f"values {tensor_text(sparse.values, weights)}, indices {tensor_text(sparse.indices, weights)}"
+        )
+        kind = f"{type_text(sparse.values.data_type, sparse.dims)} sparse"
+        lines[f"weight {sparse.values.name}"] = f"weight {sparse.values.name}: {kind}, {parts}"
+    return lines
 
 
 def interface_changes(before: Body, after: Body, path: str, found: Matching) -> Iterator[DiffEntry]:
@@ -126,15 +132,15 @@ def interface_changes(before: Body, after: Body, path: str, found: Matching) -> 
 
 
 def _by_place(old: list[Any], new: list[Any], path: str, side: str, found: Matching) -> Iterator[DiffEntry]:
-    for one, other in zip_longest(old, new):
-        same = one is not None and other is not None and found.old(name_of(other)) == name_of(one)
-        if same and (isinstance(one, str) or Port.of(one).kind == Port.of(other).kind):
+    for before, after in zip_longest(old, new):
+        same = before is not None and after is not None and found.old(name_of(after)) == name_of(before)
+        if same and (isinstance(before, str) or Port.of(before).kind == Port.of(after).kind):
             continue
         removed, added = (
             () if value is None else (f"{side} {value if isinstance(value, str) else Port.of(value)}",)
-            for value in (one, other)
+            for value in (before, after)
         )
-        yield DiffEntry(path, f"{side} {name_of(other if one is None else one)}", removed, added)
+        yield DiffEntry(path, f"{side} {name_of(after if before is None else before)}", removed, added)
 
 
 def name_of(value: Any) -> str:

@@ -51,31 +51,33 @@ class DiffView:
     def of(cls, before: Model, after: Model, bodies: Sequence[BodyDiff]) -> DiffView:
         """Return the view of two models with these differences, in linear time."""
         placed = [
-            PlacedEntry(place, entry)
-            for place, entry in enumerate(chain.from_iterable(body.entries for body in bodies))
+            PlacedEntry(position, entry)
+            for position, entry in enumerate(chain.from_iterable(body.entries for body in bodies))
         ]
-        place_of = {id(item.entry): item.place for item in placed}
+        place_of = {id(placed_entry.entry): placed_entry.place for placed_entry in placed}
         changes = list(_Changes(before, after).of(bodies, place_of))
-        drawn = {place for place, _ in changes}
+        drawn = {position for position, _ in changes}
         return cls(
             file_names(before.name, after.name),
             (ModelSummary.of(before.proto), ModelSummary.of(after.proto)),
             tuple(_graphs(bodies)),
             tuple(changes),
-            tuple(item for item in placed if item.place not in drawn),
+            tuple(placed_entry for placed_entry in placed if placed_entry.place not in drawn),
         )
 
     @property
     def same(self) -> bool:
         """Whether nothing differs but names, orders and the fields that numbers are stored in."""
-        return not self.changes and not any(item.entry.differs for item in self.entries)
+        return not self.changes and not any(placed_entry.entry.differs for placed_entry in self.entries)
 
     def of_kind(self, *kinds: str, side: str = "") -> list[PlacedEntry]:
         """Return the entries of some kinds in order; with `side`, only those that are "removed" or "added"."""
         return [
-            item
-            for item in self.entries
-            if item.entry.kind in kinds and item.entry.differs and side in ("", item.entry.change)
+            placed_entry
+            for placed_entry in self.entries
+            if placed_entry.entry.kind in kinds
+            and placed_entry.entry.differs
+            and side in ("", placed_entry.entry.change)
         ]
 
 
@@ -91,8 +93,8 @@ def node_version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
 
 def file_names(*names: str) -> tuple[str, str]:
     """Return two paths without their folders, unless the files have the same name."""
-    one, two = (name.replace("\\", "/").rpartition("/")[2] for name in names)
-    return (one, two) if one != two and one and two else (names[0], names[1])
+    first, second = (name.replace("\\", "/").rpartition("/")[2] for name in names)
+    return (first, second) if first != second and first and second else (names[0], names[1])
 
 
 def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:
@@ -102,12 +104,12 @@ def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:
     for body in bodies:
         if body.pair is not None:
             pair = body.pair
-            one, two = (
+            before_view, after_view = (
                 body_view(body.path, side, *marks.of_side(body, elsewhere=elsewhere))
                 for side, elsewhere in ((pair.before, "added"), (pair.after, "removed"))
             )
-            if body.path == "graph" or one.changed or two.changed:
-                yield one, two
+            if body.path == "graph" or before_view.changed or after_view.changed:
+                yield before_view, after_view
 
 
 class _Changes:
@@ -168,13 +170,13 @@ class _Changes:
     ) -> dict[str, bytes]:
         """Return the summaries of the constants among some values, by their names in the first model."""
         scope: Scope = self._scopes[id(body)]
-        found = {}
+        summaries = {}
         for name in names:
             for summary in constant_summaries(scope, [name]):
                 tensor = onnx.TensorProto.FromString(summary)
                 tensor.name = renamed.get(name, name)
-                found[tensor.name] = tensor.SerializeToString(deterministic=True)
-        return found
+                summaries[tensor.name] = tensor.SerializeToString(deterministic=True)
+        return summaries
 
 
 def _attribute_changes(entry: DiffEntry) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Failure:
     @classmethod
     def of(cls, model: str, error: MigrateError) -> Failure:
         """Describe the failure of a model with this error."""
-        done = error.partial_report
+        partial = error.partial_report
         failed = error if isinstance(error, VerificationFailed) else VerificationFailed("")
         return cls(
             model,
@@ -92,7 +92,7 @@ class Failure:
             error.hint,
             error.hint_tried,
             error.where,
-            done if isinstance(done, PartialReport) else PartialReport(),
+            partial if isinstance(partial, PartialReport) else PartialReport(),
             failed.verification,
             failed.first_difference,
             failed.proved_in,
@@ -106,10 +106,10 @@ class Failure:
     @property
     def command(self) -> str | None:
         """The command line that does the same again, None if there is none."""
-        done = self.done
-        if done.request is None or done.before is None:
+        partial = self.done
+        if partial.request is None or partial.before is None:
             return None
-        return done.request.command(done.model, (*done.before.inputs, *done.before.outputs))
+        return partial.request.command(partial.model, (*partial.before.inputs, *partial.before.outputs))
 
 
 def _outcome(error: MigrateError) -> Literal["refused", "invalid", "failed"]:
@@ -153,7 +153,12 @@ def _blocked_node(model: Model, where: Where) -> Change | None:
 def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
     """Return the since_version of a node's operator, 0 if the installed onnx does not know the operator."""
     opset = max(
-        (item.version for item in proto.opset_import if same_domain(item.domain, node.domain)), default=1
+        (
+            opset_import.version
+            for opset_import in proto.opset_import
+            if same_domain(opset_import.domain, node.domain)
+        ),
+        default=1,
     )
     form = signature_at(node.domain, node.op_type, opset)
     return form.since_version if form else 0

@@ -119,11 +119,11 @@ def record(keys: Mapping[str, Schema], text: str = "", *, may_lack: Sequence[str
 
 
 def _printed(value: Any, keys: Mapping[str, _Key]) -> dict[str, Any]:
-    found = {}
+    printed = {}
     for name, key in keys.items():
-        item = key.get(value)
-        found[name] = item if key.form.convert is None else key.form.convert(item)
-    return found
+        content = key.get(value)
+        printed[name] = content if key.form.convert is None else key.form.convert(content)
+    return printed
 
 
 @cache
@@ -137,21 +137,25 @@ def _keys(kind: type) -> dict[str, _Key]:
 
 def _selected(kind: type, selection: str, computed: Mapping[str, Callable[[Any], Any]]) -> dict[str, _Key]:
     """Return the keys of a selection."""
-    found = {}
+    keys = {}
     for name, path, or_null, inner in _ENTRY.findall(selection):
         if name == "*":
-            found.update({item: _attribute(kind, item) for item in _fields(kind)})
+            keys.update({field_name: _attribute(kind, field_name) for field_name in _fields(kind)})
         elif name in computed:
             hint = _returned(computed[name])
-            found[name] = _Key(computed[name], _form_of_selected(hint, inner) if inner else _form(hint))
+            keys[name] = _Key(computed[name], _form_of_selected(hint, inner) if inner else _form(hint))
         else:
-            found[name] = _attribute(kind, path or name, inner, or_null=bool(or_null))
-    return found
+            keys[name] = _attribute(kind, path or name, inner, or_null=bool(or_null))
+    return keys
 
 
 def _fields(kind: Any) -> Sequence[str]:
     """Return the names of the fields of a dataclass or a named tuple."""
-    return [item.name for item in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+    return (
+        [dataclass_field.name for dataclass_field in fields(kind)]
+        if is_dataclass(kind)
+        else list(kind._fields)
+    )
 
 
 def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False) -> _Key:
@@ -226,8 +230,8 @@ def _is_record(kind: Any) -> bool:
 def _without_none(hint: Any) -> tuple[Any, bool]:
     if get_origin(hint) not in (Union, types.UnionType):
         return hint, False
-    left = [item for item in get_args(hint) if item is not type(None)]
-    return left[0], len(left) < len(get_args(hint))
+    other_hints = [hint_part for hint_part in get_args(hint) if hint_part is not type(None)]
+    return other_hints[0], len(other_hints) < len(get_args(hint))
 
 
 _PLAIN: dict[Any, _Form] = {
@@ -252,13 +256,13 @@ def _form(hint: Any) -> _Form:
     if origin in (Union, types.UnionType):
         return _union(inner)
     if origin is tuple and inner[-1] is not Ellipsis:
-        return _fixed([_form(item) for item in inner])
+        return _fixed([_form(member) for member in inner])
     if origin in (tuple, list):
         return _many(_form(inner[0]))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _table(_form(inner[1]))
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return _Form(lambda value: value.value, {"enum": [item.value for item in hint]})
+        return _Form(lambda value: value.value, {"enum": [member.value for member in hint]})
     if isinstance(hint, type) and (hint in _selections or _is_record(hint)):
         _classes[hint.__name__] = hint
         return _Form(lambda value: _printed(value, _keys(hint)), {"$ref": f"#/$defs/{hint.__name__}"})
@@ -267,7 +271,7 @@ def _form(hint: Any) -> _Form:
 
 def _union(inner: Iterable[Any]) -> _Form:
     """Return the form of a value that has one of several types."""
-    forms = [_form(item) for item in inner]
+    forms = [_form(hint) for hint in inner]
     converting = [form for form in forms if form.convert is not None]
     simple = all(set(form.schema) == {"type"} for form in forms)
     either: Schema = (

@@ -138,7 +138,7 @@ def _said(row: OperatorRow) -> str:
 
 def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
     """Group changes with the same effect on operators; yield one change of each group, and the group's size."""
-    found: dict[tuple[object, ...], list[Any]] = {}
+    counts_by_kind: dict[tuple[object, ...], list[Any]] = {}
     for change in changes:
         before, after = change.before, change.after
         into = None if after is None else (after.op_type, after.domain)
@@ -150,8 +150,8 @@ def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
             into,
             change.version_after,
         )
-        found.setdefault((*key, change.emitted), [change, 0])[1] += 1
-    yield from ((change, number) for change, number in found.values())
+        counts_by_kind.setdefault((*key, change.emitted), [change, 0])[1] += 1
+    yield from ((change, number) for change, number in counts_by_kind.values())
 
 
 def _parts(change: Change) -> Iterator[tuple[str, int, int]]:

@@ -27,8 +27,8 @@ class Report(ReportData):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON's types; docs/json.md has the schema."""
-        found: dict[str, Any] = json_of(self)
-        return found
+        content: dict[str, Any] = json_of(self)
+        return content
 
     def json(self, *, indent: int | None = 2) -> str:
         """Return `as_dict` as the text of a JSON object."""

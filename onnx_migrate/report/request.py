@@ -47,19 +47,19 @@ class Request:
     @classmethod
     def of(cls, asked: Options) -> Request:
         """Return the request for these options of a migration. Raises UsageError for an unknown runtime."""
-        given = {item.name: getattr(asked, item.name) for item in _DECLARED.values()}
+        stated = {entry.name: getattr(asked, entry.name) for entry in _DECLARED.values()}
         if isinstance(asked.verify, bool):
-            given["verify"] = "auto" if asked.verify else "off"
+            stated["verify"] = "auto" if asked.verify else "off"
         if asked.opset == "17+" and not replace(asked, opset=None).keeps_opset:
-            given["opset"] = None
+            stated["opset"] = None
         if asked.targets is not None:
-            given["runtime"] = asked.targets.requests
+            stated["runtime"] = asked.targets.requests
         options = {
             name: _plain(value)
-            for name, value in given.items()
+            for name, value in stated.items()
             if not _same(value, _DECLARED[name].default) and not _empty(value)
         }
-        objects: list[Any] = [item for item in asked.passes or () if not isinstance(item, str)]
+        objects: list[Any] = [entry for entry in asked.passes or () if not isinstance(entry, str)]
         data = asked.input_data
         objects += [] if data is None or _is_text(data) else [data]
         values = asked.fix_values.values() if isinstance(asked.fix_values, Mapping) else ()
@@ -74,9 +74,9 @@ class Request:
 
     def operators_known(self, model: Model) -> tuple[OperatorKnowledge, ...]:
         """Return for each target how we know that it supports the operators of a result."""
-        found = nodes_by_operator(model.proto) if self.targets else {}
+        node_counts = nodes_by_operator(model.proto) if self.targets else {}
         forms = cache(lambda: tuple(node_forms(model)))
-        return tuple(operator_knowledge(target, found, forms) for target in self.targets or ())
+        return tuple(operator_knowledge(target, node_counts, forms) for target in self.targets or ())
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
@@ -91,22 +91,22 @@ class Request:
             words.append(self.output or "OUTPUT")
         shapes = {port.name: port.shape for port in ports}
         for name, value in self.options.items():
-            found = _words(name, value, shapes, self.targets)
-            if found is None:
+            option_words = _words(name, value, shapes, self.targets)
+            if option_words is None:
                 return None
-            words += found
+            words += option_words
         return shlex.join([*words, *self.saving])
 
 
 def settled_notes(notes: Iterable[Note], known: Iterable[OperatorKnowledge]) -> Iterator[Note]:
     """Yield notes, and recompute those on unknown operators for the final model: the simplifier runs after that pass."""
-    left = {item.runtime: item.warning for item in known if item.unknown}
+    warning_by_runtime = {knowledge.runtime: knowledge.warning for knowledge in known if knowledge.unknown}
     for note in notes:
         runtime = note.message.partition(":")[0]
         if note.code != "operators-not-known":
             yield note
-        elif runtime in left:
-            yield replace(note, message=left[runtime])
+        elif runtime in warning_by_runtime:
+            yield replace(note, message=warning_by_runtime[runtime])
 
 
 def with_caps(target: Target, name: str) -> str:
@@ -118,14 +118,14 @@ def with_caps(target: Target, name: str) -> str:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("onnx-migrate", __version__)]
+    versions = [("onnx-migrate", __version__)]
     for name in ("onnx", "onnxruntime", "onnxsim", "numpy"):
         try:
-            found.append((name, version(name)))
+            versions.append((name, version(name)))
         except PackageNotFoundError:  # noqa: PERF203
             others = shipped(name).packages if name == "onnxruntime" else ()  # such as onnxruntime-gpu
-            found.append((name, installed(others) or ""))
-    return tuple(found)
+            versions.append((name, installed(others) or ""))
+    return tuple(versions)
 
 
 def tool_versions() -> dict[str, str]:
@@ -137,19 +137,19 @@ def _words(
     name: str, value: Any, shapes: Mapping[str, Sequence[int | str | None] | None], targets: Targets | None
 ) -> list[str] | None:
     """Return an option as words of the command line, None if they cannot express it."""
-    item = _DECLARED[name]
-    if not item.flags:
+    option = _DECLARED[name]
+    if not option.flags:
         return None
-    first = item.flags[0]
+    first = option.flags[0]
     if name == "runtime" and targets is not None:
         value = [target.pinned for target in targets]
-    if item.negated:
+    if option.negated:
         return [first] if value is False else None
-    if value in (False, "off") and item.off:
+    if value in (False, "off") and option.off:
         return [f"--no-{name}"]
     if value is True:
         return [first]
-    if item.off or "flag_value" in item.click:
+    if option.off or "flag_value" in option.click:
         return [f"{first}={value}"]
     if name == "memory_limit":
         value = repr(value / 2**30)
@@ -162,7 +162,8 @@ def _words(
         ]
     if name == "fix_values" and isinstance(value, dict):
         value = [
-            f"{key}={item if isinstance(item, str) else json.dumps(item)}" for key, item in value.items()
+            f"{key}={option if isinstance(option, str) else json.dumps(option)}"
+            for key, option in value.items()
         ]
     if name == "dynamic" and isinstance(value, dict):
         value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
@@ -179,8 +180,8 @@ def _words(
 def _sizes(sizes: Any) -> Iterable[str]:
     """Return the sizes of an input's axes as `--fix-shape` takes them: of all, or of some by their number."""
     by_axis = isinstance(sizes, Mapping) or None in sizes
-    given = sizes.items() if isinstance(sizes, Mapping) else enumerate(sizes)
-    return [f"{axis}={size}" if by_axis else str(size) for axis, size in given if size is not None]
+    numbered_sizes = sizes.items() if isinstance(sizes, Mapping) else enumerate(sizes)
+    return [f"{axis}={size}" if by_axis else str(size) for axis, size in numbered_sizes if size is not None]
 
 
 def _dims(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str | None:
@@ -190,7 +191,7 @@ def _dims(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str
     if shape is None or not all(isinstance(dim, int) or dim for dim in shape):
         return None
     dims = [str(dim) for dim in shape]
-    if isinstance(axes, list) and not all(isinstance(item, int) for item in axes):
+    if isinstance(axes, list) and not all(isinstance(entry, int) for entry in axes):
         if len(axes) != len(dims):
             return None
         axes = dict(enumerate(axes))
@@ -210,7 +211,7 @@ def _name(model: str) -> str:
 def _is_text(value: Any) -> bool:
     """Whether a value is a path, or several."""
     several = value if isinstance(value, (list, tuple)) else [value]
-    return all(isinstance(item, (str, os.PathLike)) for item in several)
+    return all(isinstance(element, (str, os.PathLike)) for element in several)
 
 
 def _empty(value: Any) -> bool:
@@ -226,7 +227,7 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _plain(element) for key, element in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(_plain, value))
     if isinstance(value, (str, int, float, bool)) or value is None:
@@ -236,5 +237,5 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "names"):
         return list(value.names)
     if isinstance(value, Iterable):
-        return [_plain(item) for item in value]
+        return [_plain(element) for element in value]
     return str(getattr(value, "name", None) or getattr(value, "__name__", None) or type(value).__name__)

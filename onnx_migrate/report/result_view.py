@@ -47,7 +47,7 @@ class ResultView:
                 continue
             owner |= dict.fromkeys((id(node) for node, _ in nodes), len(final))
             final.append(change)
-        marks = {node: NodeMark(place) for node, place in owner.items()}
+        marks = {node: NodeMark(change_index) for node, change_index in owner.items()}
         bodies = tuple(
             body_view(scope.path, scope.body, lambda node: marks.get(id(node))) for scope in index.scopes
         )

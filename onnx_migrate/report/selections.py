@@ -61,10 +61,10 @@ def _asked_for(report: ReportData | Failure) -> AskedFor | None:
         return None
     targets = tuple(request.targets or ())
     former = {
-        name: request.options[item.name]
-        for item in declared(Options)
-        for name in item.former
-        if item.name in request.options
+        name: request.options[option.name]
+        for option in declared(Options)
+        for name in option.former
+        if option.name in request.options
     }
     return AskedFor(
         targets=targets,

@@ -78,9 +78,11 @@ def _first(lines: Sequence[str], most: int, noun: str) -> list[str]:
 def size_line(report: ReportData) -> str:
     """Return opset, IR version, nodes, parameters, bytes and time in one line; a number once where it did not change."""
     before, after = report.before, report.after
-    kept = " (kept; --opset N changes it)" if any(note.code == "opset-kept" for note in report.notes) else ""
+    kept_note = (
+        " (kept; --opset N changes it)" if any(note.code == "opset-kept" for note in report.notes) else ""
+    )
     parts = [
-        f"opset {both(before.opset or 'none', after.opset or 'none')}{kept}",
+        f"opset {both(before.opset or 'none', after.opset or 'none')}{kept_note}",
         f"IR {both(before.ir_version, after.ir_version)}",
         f"nodes {both(f'{before.nodes:,}', f'{after.nodes:,}')}",
         f"parameters {both(f'{before.parameters:,}', f'{after.parameters:,}')}",
@@ -108,13 +110,13 @@ def _proof(report: ReportData) -> Iterator[str]:
         yield from claim_lines(report.verification, short=True)
         if text := run_line(report.verification):
             yield f"  {markup_of(text)}"
-        if any(item.equal < 1 for item in report.verification.metrics):
+        if any(metrics.equal < 1 for metrics in report.verification.metrics):
             yield from islice(metric_lines(report.verification), _METRICS)
     for proof in report.proved_in:
         yield f"  {markup_of(_cut(f'{proof.runtime}: {proof.text}'))}"
-    for known in report.operators_known:
-        if not known.unknown:
-            yield f"  {markup_of(known.sentence)}"
+    for knowledge in report.operators_known:
+        if not knowledge.unknown:
+            yield f"  {markup_of(knowledge.sentence)}"
 
 
 def _changes(report: ReportData) -> Iterator[str]:
@@ -154,9 +156,9 @@ def _warnings(report: ReportData) -> Iterator[str]:
         if note.severity == "warning" and not (claimed and note.code == "other-numbers"):
             yield f"[yellow]warning[/]: {markup_of(_cut(note.message))}"
     verdict, dynamic = report.verification, report.dynamic
-    told = {condition.note for condition in dynamic.conditions} if dynamic else set()
+    condition_notes = {condition.note for condition in dynamic.conditions} if dynamic else set()
     notes = [*(dynamic.notes if dynamic else ()), *(verdict.notes if verdict else ())]
-    for text, more in grouped(note for note in notes if note not in told):
+    for text, more in grouped(note for note in notes if note not in condition_notes):
         yield f"[yellow]note[/]: {markup_of(_cut(text))}{f' ({more} more of this kind)' if more else ''}"
 
 

@@ -99,8 +99,8 @@ def _header(report: ReportData, arrow: str, writer: Writer) -> None:
     writer.line(
         f"[bold]{markup_of(report.model)}{arrow}[/]: {markup_of(', '.join(facts))}; the graph is unchanged"
     )
-    said = ("ir-version", "unused-import", "annotations")
-    _notes([note for note in report.notes if note.code not in said], writer)
+    codes_above = ("ir-version", "unused-import", "annotations")
+    _notes([note for note in report.notes if note.code not in codes_above], writer)
 
 
 def _notes(notes: Iterable[Note], writer: Writer) -> None:
@@ -139,8 +139,8 @@ def _request(request: Request, report: ReportData, writer: Writer) -> None:
     writer.head("runtimes and versions")
     for target in request.targets or ():
         writer.line(f"  {with_caps(target, markup_of(target.qualified))}")
-    for known in report.operators_known:
-        writer.line(f"  {markup_of(known.sentence)}")
+    for knowledge in report.operators_known:
+        writer.line(f"  {markup_of(knowledge.sentence)}")
     writer.line(f"  {markup_of(report.command or request.call)}")
     writer.line(f"  with {markup_of(tools)}")
 

@@ -74,7 +74,7 @@ def claim_lines(verdict: Verdict, *, short: bool = False) -> Iterator[str]:
     A `short` report has the statements with figures alone: its headline has the others, and -v the models. Without statements
     the headline has the models too.
     """
-    statements = [item for item in verdict.statements if not short or ":" in item.text]
+    statements = [statement for statement in verdict.statements if not short or ":" in statement.text]
     stand_ins = verdict.stand_ins if verdict.statements and not short else ()
     for text in (*map(str, statements), *stand_ins):
         yield f"  {markup_of(text)}"
@@ -140,16 +140,16 @@ def _told(item: Comparison, verdict: Verdict) -> bool:
 
 def output_lines(comparisons: Iterable[Comparison], *, spread: bool = True) -> Iterator[str]:
     """Yield a line for each output, and of one that differs also where and by how much, unless `spread` is False."""
-    for item in comparisons:
-        shape = "×".join(map(str, item.shape_after or ())) or "scalar"
+    for comparison in comparisons:
+        shape = "×".join(map(str, comparison.shape_after or ())) or "scalar"
         left_out = (
-            f"; {item.left_out:,} of {item.elements:,} elements are not compared: they are undefined or unstable"
-            if item.left_out
+            f"; {comparison.left_out:,} of {comparison.elements:,} elements are not compared: they are undefined or unstable"
+            if comparison.left_out
             else ""
         )
-        yield f"  {markup_of(item.output)}  {item.dtype_after} {shape}  {_finding(item)}{left_out}"
-        if item.problem and spread:
-            yield from _spread(item)
+        yield f"  {markup_of(comparison.output)}  {comparison.dtype_after} {shape}  {_finding(comparison)}{left_out}"
+        if comparison.problem and spread:
+            yield from _spread(comparison)
 
 
 def _finding(item: Comparison) -> str:
@@ -181,10 +181,10 @@ def _spread(item: Comparison) -> Iterator[str]:
 
 def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield notes; of several notes with the same first words, only the first, and how many more there are."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for note in notes:
-        found.setdefault(tuple(note.split()[:_SAME]), []).append(note)
-    yield from ((members[0], len(members) - 1) for members in found.values())
+        groups.setdefault(tuple(note.split()[:_SAME]), []).append(note)
+    yield from ((members[0], len(members) - 1) for members in groups.values())
 
 
 def proof_lines(proofs: Iterable[RuntimeProof]) -> Iterator[str]:
@@ -215,12 +215,12 @@ def sizes_line(proof: DynamicProof) -> str:
 
 
 def _sizes(trials: Sequence[Trial]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+    sizes_by_symbol: dict[str, list[int]] = defaultdict(list)
     for trial in trials:
         for symbol, size in trial.sizes:
-            if size not in found[symbol]:
-                found[symbol].append(size)
-    return found
+            if size not in sizes_by_symbol[symbol]:
+                sizes_by_symbol[symbol].append(size)
+    return sizes_by_symbol
 
 
 def _numbers(values: Iterable[int]) -> str:

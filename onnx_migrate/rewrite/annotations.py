@@ -80,13 +80,14 @@ def drop_unused_imports(proto: onnx.ModelProto, keep: Container[str] = ()) -> li
     """Remove the model's imports of domains that nothing uses, but of those to keep, in place; return these domains."""
     gone = [domain for domain in unused_imports(proto) if domain not in keep]
     if gone:
-        kept = [
+        # The list is rebuilt, because protobuf cannot remove several entries at once.
+        kept_imports = [
             onnx.OperatorSetIdProto(domain=entry.domain, version=entry.version)
             for entry in proto.opset_import
             if entry.domain not in gone
         ]
         del proto.opset_import[:]
-        proto.opset_import.extend(kept)
+        proto.opset_import.extend(kept_imports)
     return gone
 
 

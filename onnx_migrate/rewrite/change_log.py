@@ -196,8 +196,8 @@ class Attempt:
 
 def attribute_texts(node: onnx.NodeProto) -> dict[str, str]:
     """Return a node's attributes by name and as short text, sorted by name."""
-    found = {attribute.name: attribute_text(attribute) for attribute in node.attribute}
-    return dict(sorted(found.items()))
+    texts = {attribute.name: attribute_text(attribute) for attribute in node.attribute}
+    return dict(sorted(texts.items()))
 
 
 def attribute_text(attribute: AttributeProto) -> str:

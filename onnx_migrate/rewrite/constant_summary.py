@@ -26,7 +26,7 @@ def constant_summaries(
     constants. `cache` holds the summaries of earlier calls for the same scope; new ones are added to it.
     """
     cache = {} if cache is None else cache
-    found = []
+    summaries = []
     for name in dict.fromkeys(names):
         if name not in cache:
             source = scope.constant_source(name) if name else None
@@ -34,8 +34,8 @@ def constant_summaries(
             if tensor is None:
                 continue
             cache[name] = _summary(tensor, name)
-        found.append(cache[name])
-    return tuple(found)
+        summaries.append(cache[name])
+    return tuple(summaries)
 
 
 def _tensor_of(node: onnx.NodeProto, scope: Scope, name: str) -> TensorProto | None:

@@ -50,17 +50,17 @@ class _BodyUses:
     @cached_property
     def producers(self) -> dict[str, list[tuple[Body, onnx.NodeProto | None]]]:
         """The bodies and nodes that produce each value; the node is None for an initializer."""
-        found: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
+        producing_nodes: dict[str, list[tuple[Body, onnx.NodeProto | None]]] = {}
         for inner in self.bodies:
             if isinstance(inner, onnx.GraphProto):
                 for tensor in inner.initializer:
-                    found.setdefault(tensor.name, []).append((inner, None))
+                    producing_nodes.setdefault(tensor.name, []).append((inner, None))
                 for sparse in inner.sparse_initializer:
-                    found.setdefault(sparse.values.name, []).append((inner, None))
+                    producing_nodes.setdefault(sparse.values.name, []).append((inner, None))
             for node in inner.node:
                 for name in filter(None, node.output):
-                    found.setdefault(name, []).append((inner, node))
-        return found
+                    producing_nodes.setdefault(name, []).append((inner, node))
+        return producing_nodes
 
     def remove(self, names: set[str], removed: list[str]) -> None:
         """Remove producers of `names` without readers, then producers that only these read; append the names to `removed`."""

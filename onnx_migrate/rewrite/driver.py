@@ -100,8 +100,8 @@ class Driver:
         with np.errstate(all="ignore"):
             for index, node in enumerate(scope.body.node):
                 if not visitor.opens_subgraphs:
-                    for attribute, place, graph in subgraphs(node):
-                        changed |= self.body(scope.inner(node, index, attribute, place, graph), opset)
+                    for attribute, graph_index, graph in subgraphs(node):
+                        changed |= self.body(scope.inner(node, index, attribute, graph_index, graph), opset)
                 version = visitor.start(node, scope, opset)
                 if version is None:
                     new.nodes.append(node)
@@ -113,6 +113,7 @@ class Driver:
             self._drop_superseded(new)
         if new.differs or scope.leading_constants:
             del scope.body.node[:]
+            # Constants of the rewrites come first, because every node of the body may read them.
             scope.body.node.extend([*scope.leading_constants, *new.nodes])
             scope.leading_constants.clear()
         return changed
@@ -127,26 +128,30 @@ class Driver:
         try:
             rewriters = self._rewrite(node, scope, version, new)
         except MigrateError as error:
+            # The node stays as it was, and the visitor decides whether the error ends the pass.
             self.visitor.handle_refusal(error)
             new.nodes[first:] = [node]
             return False
         if not rewriters:
             return False
-        done = _Work(node, rewriters)
+        work = _Work(node, rewriters)
         inputs, read = rewriters[0].inputs, node.input[:]
-        if inputs != read or done.removed:
-            kept = () if done.removed else read
-            self.dead_values.update([name for name in inputs if name and name not in kept])
-        new.differs |= done.removed or bool(done.emitted)
+        # Inputs that the node no longer reads may have lost their last reader.
+        if inputs != read or work.removed:
+            remaining_inputs = () if work.removed else read
+            self.dead_values.update([name for name in inputs if name and name not in remaining_inputs])
+        new.differs |= work.removed or bool(work.emitted)
         after = node.SerializeToString()
-        if before == after and not (done.removed or done.emitted or done.noted or done.grade):
+        # A rewrite may look at a node and find nothing to change; that is no entry of the log.
+        if before == after and not (work.removed or work.emitted or work.noted or work.grade):
             return False
         where = rewriters[0].where
         to_version = result_version if result_version != version else None
         version_before = _since_version(domain, operator, version)
         written = new.nodes[first:]
-        several = done.replaced and len(written) > 1
-        helpers = written if several else [item for item in written if item is not node]
+        several = work.replaced and len(written) > 1
+        # If several nodes replace the node, none of them is the node itself.
+        helpers = written if several else [helper for helper in written if helper is not node]
         onnx_version = result_version if is_onnx(domain) else rewriters[-1].onnx_opset
         self.visitor.log.changes.append(
             Change(
@@ -154,17 +159,19 @@ class Driver:
                 where=Where(where.scope, where.node, where.operator, version_before, to_version),
                 serialised_before=before,
                 version_before=version_before,
-                serialised_after=None if done.removed or several else after,
+                serialised_after=None if work.removed or several else after,
                 version_after=_since_version(
                     node.domain, node.op_type, onnx_version if is_onnx(node.domain) else result_version
                 ),
                 opset=onnx_version,
-                emitted=tuple(map(_operator, helpers)) if several else tuple(done.emitted),
-                reason=_joined(tuple(done.reasons)),
-                exactness=_GRADES[done.grade],
-                serialised_helpers=tuple([item.SerializeToString() for item in helpers]),
+                emitted=tuple(map(_operator, helpers)) if several else tuple(work.emitted),
+                reason=_joined(tuple(work.reasons)),
+                exactness=_GRADES[work.grade],
+                serialised_helpers=tuple([helper.SerializeToString() for helper in helpers]),
                 serialised_constants=constant_summaries(
-                    scope, chain(inputs, read, *[item.input[:] for item in helpers]), scope.constant_summaries
+                    scope,
+                    chain(inputs, read, *[helper.input[:] for helper in helpers]),
+                    scope.constant_summaries,
                 ),
             )
         )
@@ -194,7 +201,7 @@ class Driver:
                 if len(written) == 1:
                     pending.append((written[0], version))
                 else:
-                    pending.extend([(item, version) for item in reversed(written)])
+                    pending.extend([(written_node, version) for written_node in reversed(written)])
             else:
                 new.nodes.extend(written)
         return rewriters

@@ -188,8 +188,9 @@ class Value:
     def reshape(self, *shape: int) -> Value:
         """Return the value in another shape: 0 keeps a length, -1 takes all remaining elements."""
         if self.array is not None:
-            kept = [size or self.array.shape[axis] for axis, size in enumerate(shape)]
-            return Value(self.op, array=self.array.reshape(kept))
+            # A 0 keeps the length of the axis.
+            sizes = [size or self.array.shape[axis] for axis, size in enumerate(shape)]
+            return Value(self.op, array=self.array.reshape(sizes))
         return self.op.write("Reshape", self, list(shape))
 
     def as_written(self) -> Value:
@@ -342,20 +343,23 @@ class Writer:
 
         If the type was not inferred, it is that of the first operand, provided that the operator keeps it.
         """
-        known = self.rw.dtype(name) if name else None
-        if known is not None:
-            return known
+        inferred_type = self.rw.dtype(name) if name else None
+        if inferred_type is not None:
+            return inferred_type
+        # A value from outside the formula has no operator here that could tell its type.
         if name and name not in self._written:
             return None
         if not name:
+            # The node that waits has no name yet, so its operands stand in the record.
             assert self._waiting is not None
             _, operator, values, _, _ = self._waiting
             first = values[0].dtype if values and values[0] is not None else None
         else:
             node = self._written[name]
             operator, first = node.op_type, self.dtype(node.input[0]) if node.input else None
-        given, result = self._formal(operator, 0), self._formal(operator, 0, output=True)
-        alike = given is not None and result is not None and given.variable == result.variable
+        first_operand, result = self._formal(operator, 0), self._formal(operator, 0, output=True)
+        # Only an operator whose first output has the type of its first input tells the type.
+        alike = first_operand is not None and result is not None and first_operand.variable == result.variable
         if alike:
             return first
         return None if name else self.dtype(self.settle())
@@ -381,11 +385,12 @@ class Writer:
     def constant(self, array: Any, like: Value | None = None) -> Value:
         """Return a constant: an array, or numbers in the element type of `like` (without it int64, bool or float32)."""
         if like is not None:
+            # A number takes the type of its partner, because ONNX operators do not mix types.
             return Value(self, array=np.asarray(array).astype(like.numpy_type))
-        found = np.asarray(array)
+        values = np.asarray(array)
         if not isinstance(array, (np.ndarray, np.generic)):
-            found = found.astype({"i": np.int64, "b": np.bool_, "f": np.float32}[found.dtype.kind])
-        return Value(self, array=found)
+            values = values.astype({"i": np.int64, "b": np.bool_, "f": np.float32}[values.dtype.kind])
+        return Value(self, array=values)
 
     def known(self, value: Value) -> Value:
         """Return a value as a constant to compute with at once, if it follows from constants and fixed dims; else itself."""
@@ -401,8 +406,8 @@ class Writer:
         operator are constants of the formula, this method computes the result and writes no node.
         """
         values = [
-            item if isinstance(item, Value) else self._operand(operator, index, item, operands)
-            for index, item in enumerate(operands)
+            operand if isinstance(operand, Value) else self._operand(operator, index, operand, operands)
+            for index, operand in enumerate(operands)
         ]
         folded = _FOLDED.get(operator)
         if folded is not None and all(value is not None and value.array is not None for value in values):
@@ -436,10 +441,11 @@ class Writer:
         self, operator: str, count: int, *operands: Operand | None, domain: str = "", **attributes: Any
     ) -> list[Value]:
         """Write a node with several outputs and return these."""
+        # The node that waits must come before this one.
         self.settle()
         values = [
-            item if isinstance(item, Value) else self._operand(operator, index, item, operands)
-            for index, item in enumerate(operands)
+            operand if isinstance(operand, Value) else self._operand(operator, index, operand, operands)
+            for index, operand in enumerate(operands)
         ]
         return [Value(self, name) for name in self._write(operator, values, count, domain, attributes)]
 
@@ -497,18 +503,20 @@ class Writer:
         """Return the operand whose element type a number takes; None for an index, which is int64."""
         own = self._formal(operator, index)
         first = None
-        for place, operand in enumerate(operands):
+        for operand_index, operand in enumerate(operands):
+            # Only values have a type; plain numbers take it over.
             if isinstance(operand, Value):
-                formal = self._formal(operator, place)
+                formal = self._formal(operator, operand_index)
                 if own is not None and formal is not None and formal.variable == own.variable:
                     return operand
                 first = operand if first is None else first
+        # An input that accepts only integers is an index, and takes no type from its partners.
         return None if own is not None and own.allowed <= _INDICES else first
 
     def _formal(self, operator: str, index: int, *, output: bool = False) -> Formal | None:
         form = signature_at("", operator, self.rw.version)
-        known = constraints("", operator, form.since_version) if form is not None else None
-        return None if known is None else known.formal(index, output=output)
+        operator_types = constraints("", operator, form.since_version) if form is not None else None
+        return None if operator_types is None else operator_types.formal(index, output=output)
 
     # The end
 
@@ -526,6 +534,7 @@ class Writer:
             and waiting[0] is results[0]
             and (self._itself is None or self._itself is waiting[0])
         )
+        # The last node of the formula can become the model's node itself, without an Identity.
         if waiting is not None and ends and len(self.rw.node.output) == 1:
             _, operator, values, domain, attributes = waiting
             names = ["" if value is None else value.name for value in values]
@@ -534,12 +543,14 @@ class Writer:
         renamed: dict[str, str] = {}
         main: onnx.NodeProto | None = None
         for index, output in enumerate(list(self.rw.node.output)):
-            given = results[index] if index < len(results) else None
-            if not output or (given is None and not self.rw.is_read(output)):
+            formula_result = results[index] if index < len(results) else None
+            # An output that nobody reads needs no node.
+            if not output or (formula_result is None and not self.rw.is_read(output)):
                 continue
-            if given is None:
+            if formula_result is None:
                 raise ValueError(f"the formula gives no output {index}, which is read")
-            value = given if isinstance(given, Value) else self.constant(given)
+            value = formula_result if isinstance(formula_result, Value) else self.constant(formula_result)
+            # A value from outside, or one that is another output already, needs a node of its own.
             if value.name not in self._written or value.name in renamed:
                 value = self.write("Identity", value)
             renamed[value.name] = output
@@ -549,9 +560,11 @@ class Writer:
             return
         if self._itself is not None:
             main = self._written[self._itself.name]
+        # Nodes of the formula may read values that now have the names of outputs.
         for node in self.rw.preceding:
             _rename(node, renamed)
         for own, name in renamed.items():
+            # The declared type of the output counts more than the one of the formula.
             if is_unknown(self.rw.scope.value_type(name)):
                 self.rw.scope.record_type(name, self.rw.scope.value_type(own))
         self._take_place(main)
@@ -559,9 +572,12 @@ class Writer:
     def _take_place(self, main: onnx.NodeProto) -> None:
         """Turn the node of the formula into `main`; nodes that were written after `main` follow it."""
         rw = self.rw
-        place = next(index for index in range(len(rw.preceding) - 1, -1, -1) if rw.preceding[index] is main)
-        rw.following[:0] = rw.preceding[place + 1 :]
-        del rw.preceding[place:]
+        main_index = next(
+            index for index in range(len(rw.preceding) - 1, -1, -1) if rw.preceding[index] is main
+        )
+        # Nodes after the main one may read its outputs, so they have to stand behind the node.
+        rw.following[:0] = rw.preceding[main_index + 1 :]
+        del rw.preceding[main_index:]
         attributes = {attribute.name: attribute for attribute in main.attribute}
         rw.become(main.op_type, main.input, domain=main.domain, **attributes)
         del rw.node.output[:]

@@ -54,15 +54,18 @@ def inline_calls(proto: ModelProto, keys: Collection[FunctionKey] | None = None)
     """
     functions = {function_key(function): function for function in proto.functions}
     if keys is not None:
+        # Other functions keep their calls.
         functions = {key: function for key, function in functions.items() if key in keys}
     inliner = _Inliner(functions, Names(proto))
     for located in reversed(list(bodies(proto))):  # the nodes of an outer body are copied after those inside
         if isinstance(located.body, FunctionProto) and function_key(located.body) in functions:
             continue
         inliner.body(located.body, located.owner)
-    kept = [function for function in proto.functions if function_key(function) not in functions]
+    remaining_functions = [
+        function for function in proto.functions if function_key(function) not in functions
+    ]
     del proto.functions[:]
-    proto.functions.extend(kept)
+    proto.functions.extend(remaining_functions)
     _drop_imports(proto, {domain for domain, _, _ in functions})
     return inliner.calls
 
@@ -111,11 +114,12 @@ class _Inliner:
 
     def _bound(self, function: FunctionProto, call: NodeProto) -> tuple[dict[str, str], list[NodeProto]]:
         """Return the names of a function's inputs and outputs at a call, and nodes for outputs that are inputs too."""
-        given = [*call.input, *[""] * len(function.input)]
-        renamed = dict(zip(function.input, given, strict=False))
+        arguments = [*call.input, *[""] * len(function.input)]
+        renamed = dict(zip(function.input, arguments, strict=False))
         wanted = [*call.output, *[""] * len(function.output)]
         copies = []
         for formal, actual in zip(function.output, wanted, strict=False):
+            # An output that is also an input has no node inside, so an Identity passes the value on.
             if formal not in renamed:
                 renamed[formal] = actual or self.names.fresh(formal)
             elif actual:
@@ -126,7 +130,9 @@ class _Inliner:
         """Return a node of a function with other names of values, and the attributes of a call."""
         copy = NodeProto()
         copy.CopyFrom(node)
+        # The names inside a function are its own, and each call gives them names of the caller.
         _rename_all(copy.input, renamed)
+        # An argument that the call leaves out has the empty name, and onnx wants no such names at the end.
         while copy.input and not copy.input[-1]:
             del copy.input[-1]
         _rename_all(copy.output, renamed)
@@ -136,9 +142,13 @@ class _Inliner:
             copy
         ):  # those of the function; one that the call gives reads the caller's names
             self._rename_graph(graph, renamed, attributes)
-        kept = [found for found in (_given(each, attributes) for each in copy.attribute) if found is not None]
+        attributes_at_call = [
+            attribute
+            for attribute in (_given(each, attributes) for each in copy.attribute)
+            if attribute is not None
+        ]
         del copy.attribute[:]
-        copy.attribute.extend(kept)
+        copy.attribute.extend(attributes_at_call)
         return copy
 
     def _rename_graph(self, graph: GraphProto, outer: Mapping[str, str], attributes: Attributes) -> None:
@@ -176,9 +186,9 @@ def _given(attribute: AttributeProto, attributes: Attributes) -> AttributeProto 
 
 
 def _rename_all(names: MutableSequence[str], renamed: Mapping[str, str]) -> None:
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name in renamed:
-            names[place] = renamed[name]
+            names[index] = renamed[name]
 
 
 def _domain(domain: str) -> str:
@@ -191,9 +201,9 @@ def _versions(owner: ModelProto | FunctionProto) -> dict[str, int]:
 
 def _import(owner: ModelProto | FunctionProto, function: FunctionProto) -> None:
     """Import the domains of a function's nodes where these are written."""
-    known, used = _versions(owner), {_domain(node.domain) for node in nested_nodes(function.node)}
+    imported_versions, used = _versions(owner), {_domain(node.domain) for node in nested_nodes(function.node)}
     for entry in function.opset_import:
-        if _domain(entry.domain) in used - known.keys():
+        if _domain(entry.domain) in used - imported_versions.keys():
             owner.opset_import.add().CopyFrom(entry)
 
 
@@ -201,11 +211,12 @@ def _drop_imports(proto: ModelProto, domains: Collection[str]) -> None:
     """Drop the imports of domains of functions that nothing uses any more."""
     for owner in owners(proto):
         nodes = nested_nodes(owner.graph.node if isinstance(owner, ModelProto) else owner.node)
+        # A domain may be imported for other nodes too.
         gone = set(domains) - {node.domain for node in nodes} - {""}
-        kept = [entry for entry in owner.opset_import if entry.domain not in gone]
-        if len(kept) < len(owner.opset_import):
+        remaining_imports = [entry for entry in owner.opset_import if entry.domain not in gone]
+        if len(remaining_imports) < len(owner.opset_import):
             del owner.opset_import[:]
-            owner.opset_import.extend(kept)
+            owner.opset_import.extend(remaining_imports)
 
 
 def inline_functions(

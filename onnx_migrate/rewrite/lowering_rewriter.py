@@ -54,19 +54,23 @@ class LoweringRewriter(Rewriter):
 
         None for a value that is computed at run time. An initializer that a caller can override is no constant.
         """
-        found = self._values.value(value) if value else None
-        return self.constant_value(value) if found is None and value else found
+        inferred_value = self._values.value(value) if value else None
+        return self.constant_value(value) if inferred_value is None and value else inferred_value
 
     def partly_known(self, value: str) -> list[int | None] | None:
         """Return the elements of a vector of integers, None for each that is computed at run time.
 
         None if not even the number of elements is known.
         """
-        found = self._values.partial(value) if value else None
-        if found is None or found.values.ndim != 1:
+        partial_value = self._values.partial(value) if value else None
+        if partial_value is None or partial_value.values.ndim != 1:
+            # The value may be a constant although no partial value was followed.
             array = self.known(value)
-            return None if array is None or array.ndim != 1 else [int(item) for item in array]
-        return [int(item) if known else None for item, known in zip(found.values, found.known, strict=True)]
+            return None if array is None or array.ndim != 1 else [int(element) for element in array]
+        return [
+            int(element) if is_known else None
+            for element, is_known in zip(partial_value.values, partial_value.known, strict=True)
+        ]
 
     def producer(self, value: str) -> onnx.NodeProto | None:
         """Return the node that produces a value, None for inputs and initializers, and where a step has moved it."""
@@ -156,10 +160,11 @@ class LoweringRewriter(Rewriter):
 
     def finish(self) -> None:
         """Write the postponed Casts, and infer the types of the node's new outputs and of those written after it."""
+        # The Casts back come last, because they read what the node writes.
         for raw, name, narrow in self._casts_after:
             self.after("Cast", [raw], [name], to=narrow)
-        for item in (*(() if self.removed else (self.node,)), *self.following):
-            self._record(item)
+        for written_node in (*(() if self.removed else (self.node,)), *self.following):
+            self._record(written_node)
         if not self.removed:
             self._values.add(self.node)
 

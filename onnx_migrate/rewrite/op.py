@@ -99,14 +99,17 @@ class Op(Writer):
         A known count of up to 4096 gives a constant. Other counts give a Range. A target of 9 or 10 has no Range; there the
         positions of the ones in a tensor of ones replace it. Below 9, a Loop returns its own counter.
         """
-        known = count.constant
-        if known is not None and int(known.reshape(-1)[0]) <= _LONGEST:
-            return self.constant(np.arange(max(int(known.reshape(-1)[0]), 0), dtype=np.int64))
+        known_count = count.constant
+        # A short constant costs less than the nodes of a Range.
+        if known_count is not None and int(known_count.reshape(-1)[0]) <= _LONGEST:
+            # A negative count gives no elements, as Range does.
+            return self.constant(np.arange(max(int(known_count.reshape(-1)[0]), 0), dtype=np.int64))
         if self.target < 9:
             return self._counter(self.Squeeze(count, [0]))
         if self.target >= 11:
-            zero, one = self.constant(0), self.constant(1)
-            return self.write("Range", zero, self.Squeeze(count, [0]), one)
+            zero, step = self.constant(0), self.constant(1)
+            return self.write("Range", zero, self.Squeeze(count, [0]), step)
+        # NonZero of a vector of ones returns all positions.
         ones = self.write("ConstantOfShape", count, value=numpy_helper.from_array(np.array([1], np.int64)))
         return self.Squeeze(self.write("NonZero", ones), [0])
 
@@ -127,11 +130,13 @@ class Op(Writer):
         """
         rw = self.rw
         self.settle()
+        # The nodes of the body must not land among those in front of the node.
         outside, rw.preceding = rw.preceding, []
-        given, results = [Value(self, rw.fresh("given")) for _ in inputs], []
-        for value, (dtype, rank) in zip(given, inputs, strict=True):
+        body_inputs, results = [Value(self, rw.fresh("given")) for _ in inputs], []
+        for value, (dtype, rank) in zip(body_inputs, inputs, strict=True):
             rw.scope.record_type(value.name, ValueType(dtype, (None,) * rank))
-        for result in function(*given):
+        for result in function(*body_inputs):
+            # A Loop's output must come from a node inside the body, so a value from outside needs an Identity.
             own = result.name
             new = any(own in node.output for node in rw.preceding)
             results.append(result if new else self.write("Identity", result))
@@ -140,7 +145,7 @@ class Op(Writer):
                 helper.make_tensor_value_info(value.name, value.need_dtype(), [None] * value.need_rank())
                 for value in values
             ]
-            for values in (given, results)
+            for values in (body_inputs, results)
         )
         nodes, rw.preceding = rw.preceding, outside
         return helper.make_graph(nodes, rw.fresh(name), starts, ends)
@@ -207,40 +212,47 @@ class Op(Writer):
     def _gather(self, condition: Value, then: Value, other: Value) -> Value:
         shape, truth = self._common_shape(condition, then, other)
         static = shape.constant
+        # Gather fails on an axis without elements.
         if static is not None and 0 in static:
             return self.constant(np.zeros(tuple(static), then.numpy_type))
         both = self.write(
             "Concat", *(self._spread(value, shape, truth).reshape(-1) for value in (other, then)), axis=0
         )
-        known = None if static is None else math.prod(int(size) for size in static)
-        count = self.constant([known]) if known is not None else self.ReduceProd(shape, [0])
-        places = self.write("Reshape", self.iota(count), shape)
+        element_count = None if static is None else math.prod(int(size) for size in static)
+        count = self.constant([element_count]) if element_count is not None else self.ReduceProd(shape, [0])
+        indices = self.write("Reshape", self.iota(count), shape)
         # A scalar: an axis of 1 would be added to a scalar condition.
-        number = self.Squeeze(count, [0]) if known is None else self.constant(known)
+        number = self.Squeeze(count, [0]) if element_count is None else self.constant(element_count)
+        # Elements of `then` stand behind those of `other`, so the condition times the count picks one of them.
         chosen = condition.cast(_T.INT64) * number
-        return self.write("Gather", both, places + chosen, axis=0)
+        # Gather with an index for each element works at every opset and type, unlike Where.
+        return self.write("Gather", both, indices + chosen, axis=0)
 
     def _common_shape(self, condition: Value, then: Value, other: Value) -> tuple[Value, Value | None]:
         """Return the shape to which the three are broadcast, and a bool value of that shape unless it is known."""
         statics = [value.static for value in (condition, then, other)]
         if all(static is not None for static in statics):
-            known = np.broadcast_shapes(*(static for static in statics if static is not None))
-            return self.constant(np.array(known, np.int64)), None
+            common_shape = np.broadcast_shapes(*(static for static in statics if static is not None))
+            return self.constant(np.array(common_shape, np.int64)), None
+        # Below, comparisons tell the shape, and old opsets compare only floats.
         if then.dtype not in FLOATS:
             for value in (condition, then, other):
                 value.need_static()
         truth = condition
         for value in (then, other):
+            # A comparison broadcasts its operands at all opsets from 7 on, and its shape tells the common
+            # shape.
             truth = truth | (value < value)
         return self.shape_of(truth), truth
 
     def _spread(self, value: Value, shape: Value, truth: Value | None) -> Value:
         """Return a value that is broadcast to a shape."""
-        known, own = shape.constant, value.shape
-        if known is not None and own == tuple(known.tolist()):
+        static_shape, own = shape.constant, value.shape
+        if static_shape is not None and own == tuple(static_shape.tolist()):
             return value
         if self.target >= 8 or truth is None:
             return self.write("Expand", value, shape)
+        # Expand exists from opset 8 on; a product with ones broadcasts as well.
         ones = self.write("Cast", truth | ~truth, to=value.need_dtype())
         return value * ones
 

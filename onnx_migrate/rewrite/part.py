@@ -45,12 +45,12 @@ class Rest:
 
 def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[str, ...]:
     """Return the names in texts such as "a,b"; a text that is the name of a value means only that value."""
-    known = _Values(proto)
+    values = _Values(proto)
     texts = [asked] if isinstance(asked, str) else list(asked)
     return tuple(
         name
         for text in texts
-        for name in ([text] if text in known else filter(None, map(str.strip, text.split(","))))
+        for name in ([text] if text in values else filter(None, map(str.strip, text.split(","))))
     )
 
 
@@ -66,37 +66,43 @@ def cut(model: Model, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -
     """
     part = model.copy()
     graph = part.proto.graph
+    # The cut walks the nodes from the end, so they must be in order.
     sort_model(part.proto)
     values = _Values(part.proto)
     ends = _Ends(values, tuple(outputs), tuple(inputs))
-    kept, read = _kept(graph, ends.outputs, ends.inputs)
+    part_nodes, read = _kept(graph, ends.outputs, ends.inputs)
     unread = [name for name in ends.inputs if name not in read]
     if unread:
         raise _refusal(f"no output of the part reads {listed(map(repr, unread))}", _outputs_hint(graph))
-    _require_dependent(kept, ends, values)
+    _require_dependent(part_nodes, ends, values)
+    # Types come from the whole model, because the part has lost the nodes that tell them.
     names, types = Names(part.proto), _Types(model)
-    for node in kept:
-        for place, name in enumerate(node.output):
+    for node in part_nodes:
+        for index, name in enumerate(node.output):
+            # The name now belongs to an input of the part, so the node has to write another one.
             if name in ends.inputs:  # another output of the node is needed
-                node.output[place] = names.fresh(f"{name}_computed")
+                node.output[index] = names.fresh(f"{name}_computed")
     entering = [types.declared(name) for name in ends.inputs]
     entering += [value for value in graph.input if value.name in read and value.name not in ends.inputs]
     leaving = [types.declared(name) for name in ends.outputs]
-    inner = {name for node in kept for name in node.output if name} - set(ends.outputs)
-    _replace(graph.node, kept)
+    inner = {name for node in part_nodes for name in node.output if name} - set(ends.outputs)
+    _replace(graph.node, part_nodes)
     _replace(graph.input, entering)
     _replace(graph.output, leaving)
-    _replace(graph.initializer, [item for item in graph.initializer if item.name in read])
+    _replace(graph.initializer, [entry for entry in graph.initializer if entry.name in read])
     _replace(graph.sparse_initializer, [it for it in graph.sparse_initializer if it.values.name in read])
+    # Declarations of values outside the part would name no value.
     _replace(graph.value_info, [value for value in graph.value_info if value.name in inner])
     about = inner | read
     _replace(
         graph.quantization_annotation, [it for it in graph.quantization_annotation if it.tensor_name in about]
     )
+    # Training information describes the whole model.
     part.proto.ClearField("training_info")
+    # The nodes that called them are not in the part.
     uncalled = uncalled_functions(part.proto)
     _replace(
-        part.proto.functions, [item for item in part.proto.functions if function_key(item) not in uncalled]
+        part.proto.functions, [entry for entry in part.proto.functions if function_key(entry) not in uncalled]
     )
     return part
 
@@ -164,46 +170,52 @@ class _Ends:
 
     def __post_init__(self) -> None:
         for names in (self.outputs, self.inputs):
+            # Two inputs or outputs of one name are no valid model.
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise _refusal(f"the name {twice!r} occurs twice", "name each value once")
             for name in names:
                 if name not in self.values:
                     raise self.values.unknown(name)
+                # A constant has no computation that could be cut.
                 if name in self.values.constants and name not in self.values.fed:
                     raise _refusal(
                         f"{name!r} is a constant of the model", "name values that nodes compute, or inputs"
                     )
         for name in self.outputs:
             if name in self.values.fed or name in self.inputs:
-                what = "an input of the part" if name in self.inputs else "an input of the model"
-                raise _refusal(f"the output {name!r} is {what}, so that nothing computes it")
+                role = "an input of the part" if name in self.inputs else "an input of the model"
+                raise _refusal(f"the output {name!r} is {role}, so that nothing computes it")
         if not self.outputs:
             object.__setattr__(self, "outputs", self._own_outputs())
 
     def _own_outputs(self) -> tuple[str, ...]:
         """Return the model's outputs that depend on the given inputs."""
         graph = self.values.proto.graph
+        # The nodes are sorted, so one walk finds everything behind the inputs.
         reached = set(self.inputs)
         for node in graph.node:
             if not reached.isdisjoint(names_read(node)):
                 reached.update(filter(None, node.output))
-        found = tuple(name for name in output_names(graph) if name in reached and name not in self.inputs)
-        if not found:
+        dependent_outputs = tuple(
+            name for name in output_names(graph) if name in reached and name not in self.inputs
+        )
+        if not dependent_outputs:
             raise _refusal(f"no output of the model depends on {listed(map(repr, self.inputs))}")
-        return found
+        return dependent_outputs
 
 
 def _kept(
     graph: onnx.GraphProto, outputs: Iterable[str], inputs: Iterable[str]
 ) -> tuple[list[onnx.NodeProto], set[str]]:
     """Return the nodes that compute the outputs from the inputs, and the names that they read, with those of the outputs."""
-    kept, read, stops = [], set(outputs), set(inputs)
+    part_nodes, read, stops = [], set(outputs), set(inputs)
+    # Backwards, because a node is needed only if a later one reads it.
     for node in reversed(graph.node):
         if any(name in read and name not in stops for name in node.output):
-            kept.append(node)
+            part_nodes.append(node)
             read.update(names_read(node))
-    return kept[::-1], read
+    return part_nodes[::-1], read
 
 
 def _require_dependent(kept: Iterable[onnx.NodeProto], ends: _Ends, values: _Values) -> None:
@@ -250,13 +262,15 @@ class _Types:
         """Return the declaration of a value as an input or output. Raises CannotMigrate."""
         if name in self._own:
             return self._own[name]
-        known = self._table.lookup(None, (), name)
-        if known.shape is None and not known.container:  # onnx.checker refuses an output without a rank
-            known = self._refined.value_type(name)
-        type_ = _container(known.container) if known.container else None
+        value_type = self._table.lookup(None, (), name)
+        if (
+            value_type.shape is None and not value_type.container
+        ):  # onnx.checker refuses an output without a rank
+            value_type = self._refined.value_type(name)
+        type_ = _container(value_type.container) if value_type.container else None
         if type_ is not None:
             return helper.make_value_info(name, type_)
-        dtype = known.dtype or self._derived.get(name)
+        dtype = value_type.dtype or self._derived.get(name)
         if dtype is None:
             node = producers(self.proto.graph)[name]
             raise CannotMigrate(
@@ -265,7 +279,7 @@ class _Types:
                 code="untyped-value",
                 hint="cut before or behind it, or declare its type in the model's value_info",
             )
-        return helper.make_tensor_value_info(name, dtype, _dims(known))
+        return helper.make_tensor_value_info(name, dtype, _dims(value_type))
 
 
 def _dims(known: ValueType) -> list[int | str | None] | None:
@@ -284,16 +298,19 @@ def _container(text: str) -> onnx.TypeProto | None:
     kind, _, inner = text.removesuffix(")").partition("(")
     if kind == "tensor":
         return helper.make_tensor_type_proto(onnx.TensorProto.DataType.Value(inner.upper()), None)
-    made = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}.get(kind)
-    element = _container(inner) if made else None
-    return made(element) if made and element is not None else None
+    make_type = {"seq": helper.make_sequence_type_proto, "optional": helper.make_optional_type_proto}.get(
+        kind
+    )
+    element = _container(inner) if make_type else None
+    return make_type(element) if make_type and element is not None else None
 
 
 def _replace(found: Any, items: Iterable[Message]) -> None:
     """Give a repeated field these messages; some of them may be its own."""
-    kept = list(items)
+    # The list comes first: the messages may be those that the next line deletes.
+    messages = list(items)
     del found[:]
-    found.extend(kept)
+    found.extend(messages)
 
 
 def _outputs_hint(graph: onnx.GraphProto) -> str:

@@ -235,11 +235,14 @@ class Rewriter(NodeView):
         domain: str,
         attributes: dict[str, Any],
     ) -> onnx.NodeProto:
-        given = list(inputs)
-        while given and not given[-1]:
-            given.pop()
+        node_inputs = list(inputs)
+        # Omitted inputs at the end need no empty name.
+        while node_inputs and not node_inputs[-1]:
+            node_inputs.pop()
         name = self.scope.names.fresh(f"{self._base}_{operator}")
-        node = onnx.NodeProto(op_type=operator, input=given, output=outputs, name=name, domain=domain or None)
+        node = onnx.NodeProto(
+            op_type=operator, input=node_inputs, output=outputs, name=name, domain=domain or None
+        )
         if attributes:
             _add_attributes(node, attributes)
         self.scope.register(node)
@@ -247,9 +250,9 @@ class Rewriter(NodeView):
 
     def become(self, operator: str, inputs: Sequence[str], *, domain: str = "", **attributes: Any) -> None:
         """Make the node an instance of another operator with these inputs and attributes; its outputs stay."""
-        given = list(inputs)
-        while given and not given[-1]:
-            given.pop()
+        node_inputs = list(inputs)
+        while node_inputs and not node_inputs[-1]:
+            node_inputs.pop()
         node = self.node
         self.replaced = (operator, domain) != (node.op_type, node.domain)
         node.ClearField("attribute")
@@ -258,12 +261,17 @@ class Rewriter(NodeView):
         if domain or node.domain:
             node.domain = domain
         read = node.input[:]
-        form = signature_at(domain, operator, self.version) if len(read) > len(given) else None
+        form = signature_at(domain, operator, self.version) if len(read) > len(node_inputs) else None
         # Absent inputs at the end stay if this version supports them.
         too_many = form is not None and len(read) > form.max_inputs
-        if self.replaced or given != read[: len(given)] or any(read[len(given) :]) or too_many:
+        if (
+            self.replaced
+            or node_inputs != read[: len(node_inputs)]
+            or any(read[len(node_inputs) :])
+            or too_many
+        ):
             del node.input[:]
-            node.input.extend(given)
+            node.input.extend(node_inputs)
 
 
 def _add_attributes(node: onnx.NodeProto, attributes: dict[str, Any]) -> None:

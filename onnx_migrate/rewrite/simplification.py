@@ -67,9 +67,9 @@ class Simplification:
     def of(cls, before: onnx.GraphProto, after: onnx.GraphProto, inner: int = 0) -> Simplification:
         """Compare a graph with its simplified version."""
         old, new = _operators(before), _operators(after)
-        done = _done(before, after)
-        same = not done and not inner and old == new
-        return cls(old, new, _details(before, after) if same else "", done, inner)
+        changes = _done(before, after)
+        same = not changes and not inner and old == new
+        return cls(old, new, _details(before, after) if same else "", changes, inner)
 
     def __str__(self) -> str:
         inside = "branches, loops and functions"
@@ -98,18 +98,18 @@ class Simplification:
 def _words(done: Iterable[Simplified]) -> list[str]:
     """Return the changes as words, such as "fused 3 BatchNormalization into Conv"."""
     by_kind: dict[str, list[Simplified]] = defaultdict(list)
-    for item in done:
-        by_kind[item.kind].append(item)
+    for change in done:
+        by_kind[change.kind].append(change)
     words = []
     if folded := by_kind[FOLDED]:
         words.append(
-            f"folded {count_of(sum(item.nodes for item in folded), 'node')} into constants ({_listed(folded)})"
+            f"folded {count_of(sum(change.nodes for change in folded), 'node')} into constants ({_listed(folded)})"
         )
-    words += [f"fused {item.nodes} {item.operator} into {item.into}" for item in by_kind[FUSED]]
+    words += [f"fused {change.nodes} {change.operator} into {change.into}" for change in by_kind[FUSED]]
     if written := by_kind[WRITTEN]:
         others = f" as {_listed(by_kind[ADDED])}" if by_kind[ADDED] else " with others"
         words.append(
-            f"wrote {count_of(sum(item.nodes for item in written), 'node')} ({_listed(written)}){others}"
+            f"wrote {count_of(sum(change.nodes for change in written), 'node')} ({_listed(written)}){others}"
         )
     elif by_kind[ADDED]:
         words.append(f"added {_listed(by_kind[ADDED])}")
@@ -123,7 +123,7 @@ def _words(done: Iterable[Simplified]) -> list[str]:
 
 
 def _listed(items: Iterable[Simplified]) -> str:
-    return ", ".join(f"{item.operator} {item.nodes}" for item in items)
+    return ", ".join(f"{change.operator} {change.nodes}" for change in items)
 
 
 class _Fates:
@@ -156,26 +156,35 @@ class _Fates:
         )
 
     def _fate(self, node: onnx.NodeProto) -> tuple[str, str]:
+        # A fate is that of the node's outputs, because nodes have no identity across both graphs.
         outputs = [name for name in node.output if name]
-        made = [self._new[name] for name in outputs if name in self._new and name not in self._constants]
-        if any(_operator(other) == _operator(node) for other in made):
+        new_producers = [
+            self._new[name] for name in outputs if name in self._new and name not in self._constants
+        ]
+        if any(_operator(other) == _operator(node) for other in new_producers):
             return STAYED
-        if made:
+        if new_producers:
             read = self._old.get(node.input[0]) if node.input else None
             grown = (
-                read is not None and _operator(read) == _operator(made[0]) and read.output[0] not in self._new
+                read is not None
+                and _operator(read) == _operator(new_producers[0])
+                and read.output[0] not in self._new
             )
-            return _fused(node, made[0]) if grown else (WRITTEN, "")
+            return _fused(node, new_producers[0]) if grown else (WRITTEN, "")
         if any(name in self._constants for name in outputs):
+            # The simplifier computed the output and stored it.
             return FOLDED, ""
+        # A node without a result in the new graph shares the fate of the nodes that read it.
         readers = [reader for name in outputs for reader in self._readers[name]]
         fates = [self._fates.get(reader.output[0], STAYED) for reader in readers if reader.output]
         if not fates:
             return UNUSED, ""
+        # A node that only folded nodes read went with them.
         if all(kind in (FOLDED, UNUSED) for kind, _ in fates):
             return fates[0] if all(fate == fates[0] for fate in fates) else (FOLDED, "")
         fused = next((fate for fate in fates if fate[0] == FUSED), None)
         if fused is not None:
+            # A node is not fused into its own kind.
             return STAYED if fused[1] == _operator(node) else fused
         if any(kind == WRITTEN for kind, _ in fates):
             return WRITTEN, ""
@@ -208,9 +217,9 @@ class _Fates:
             now = self._new.get(result)
             if now is None and result in self._stands and self._fates[result][0] in (REMOVED, FUSED):
                 yield self._stands[result]
-            for place, name in enumerate(reader.input):
-                if now is not None and name in outputs and place < len(now.input):
-                    yield now.input[place]
+            for index, name in enumerate(reader.input):
+                if now is not None and name in outputs and index < len(now.input):
+                    yield now.input[index]
 
 
 def _fused(node: onnx.NodeProto, into: onnx.NodeProto) -> tuple[str, str]:
@@ -222,12 +231,13 @@ def _fused(node: onnx.NodeProto, into: onnx.NodeProto) -> tuple[str, str]:
 def _done(before: onnx.GraphProto, after: onnx.GraphProto) -> tuple[Simplified, ...]:
     """Return the changes; nodes of the new graph in excess of the remaining old ones count as added."""
     counts = _Fates(before, after).counts(before)
-    left = Counter(_operators(before))
+    unexplained = Counter(_operators(before))
+    # A node with a fate explains its disappearance.
     for (_, operator, _), number in counts.items():
-        left[operator] -= number
+        unexplained[operator] -= number
     for operator, number in _operators(after).items():
-        if operator != "Constant" and number > left[operator]:
-            counts[ADDED, operator, ""] = number - left[operator]
+        if operator != "Constant" and number > unexplained[operator]:
+            counts[ADDED, operator, ""] = number - unexplained[operator]
     ordered = sorted(counts.items(), key=lambda item: (item[0][0], -item[1], item[0]))
     return tuple(Simplified(kind, operator, into, number) for (kind, operator, into), number in ordered)
 
@@ -243,6 +253,7 @@ def _operator(node: onnx.NodeProto) -> str:
 def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
     """Return the differences between two graphs with the same operators, as words."""
     old = {_bytes(node) for node in before.node}
+    # onnxsim gives names to nodes that have none.
     unnamed = {_bytes(node, named=False) for node in before.node if not node.name}
     others = [node for node in after.node if _bytes(node) not in old]
     named = [node for node in others if _bytes(node, named=False) in unnamed]
@@ -253,11 +264,11 @@ def _details(before: onnx.GraphProto, after: onnx.GraphProto) -> str:
         parts.append(f"inputs, outputs or attributes changed at {names}")
     if named:
         parts.append(f"{count_of(len(named), 'node')} without a name got one")
-    weights, kept = set(initializer_types(before)), set(initializer_types(after))
-    if weights - kept:
-        parts.append(f"{count_of(len(weights - kept), 'weight')} removed")
-    if kept - weights:
-        parts.append(f"{count_of(len(kept - weights), 'weight')} added")
+    weights, new_weights = set(initializer_types(before)), set(initializer_types(after))
+    if weights - new_weights:
+        parts.append(f"{count_of(len(weights - new_weights), 'weight')} removed")
+    if new_weights - weights:
+        parts.append(f"{count_of(len(new_weights - weights), 'weight')} added")
     return ", ".join(parts) or "it changed the order of nodes"
 
 

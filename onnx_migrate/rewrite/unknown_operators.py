@@ -52,21 +52,23 @@ def _rewritten(scope: Scope) -> Iterator[tuple[str, str]]:
         if dtype is None:
             nodes.append(node)
             continue
-        one = scope.add_constant(np.ones((), helper.tensor_dtype_to_np_dtype(dtype)), "one")
+        unit = scope.add_constant(np.ones((), helper.tensor_dtype_to_np_dtype(dtype)), "one")
         error = scope.names.fresh(f"{node.output[0]}_erf")
+        # Erfc is 1 - Erf, and each new value needs a name of its own.
         name = scope.names.fresh(f"{node_label(node)}_erf")
         nodes.append(helper.make_node("Erf", list(node.input), [error], name=name))
-        nodes.append(helper.make_node("Sub", [one, error], list(node.output), name=node.name))
+        nodes.append(helper.make_node("Sub", [unit, error], list(node.output), name=node.name))
         label = node_label(node)
         yield label, f"{label!r} (Erfc), as tf2onnx writes it, became 1 - Erf(x): ai.onnx has no Erfc"
     if len(nodes) > len(scope.body.node):
-        kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        # Deleting the list frees its messages, so they are copied first.
+        written_nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
         del scope.body.node[:]
-        scope.body.node.extend([*scope.leading_constants, *kept])
+        scope.body.node.extend([*scope.leading_constants, *written_nodes])
         scope.leading_constants.clear()
 
 
 def _type_of(node: onnx.NodeProto, scope: Scope) -> int | None:
     """Return the type of the elements, which the input and the output share; None if neither is known."""
-    known = (scope.value_type(name).dtype for name in (*node.input, *node.output))
-    return next((dtype for dtype in known if dtype in _FLOATS), None)
+    dtypes = (scope.value_type(name).dtype for name in (*node.input, *node.output))
+    return next((dtype for dtype in dtypes if dtype in _FLOATS), None)

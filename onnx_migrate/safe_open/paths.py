@@ -36,14 +36,15 @@ def listed(folder: Path, pattern: str) -> list[Path]:
 
 def submodules(package: ModuleType) -> list[str]:
     """Return the names of the modules and packages in a package, sorted."""
-    found = set()
+    module_names = set()
     for folder in package.__path__:
         for entry in os.listdir(folder):
+            # A folder without source, such as __pycache__, is no module.
             name = inspect.getmodulename(entry)
             if name is None and exists(Path(folder, entry, "__init__.py")):
                 name = entry
-            found.add(name or "__init__")
-    return sorted(found - {"__init__"})
+            module_names.add(name or "__init__")
+    return sorted(module_names - {"__init__"})
 
 
 _TRIES = 20

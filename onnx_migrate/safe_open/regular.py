@@ -17,10 +17,10 @@ def own_pipe(path: str | os.PathLike[str]) -> int | None:
 
     Reading such a pipe ends when its writer ends. Opening a named pipe may block for ever, since it may have no writer.
     """
-    found = _DESCRIPTOR.fullmatch(str(path))
-    if found is None:
+    descriptor = _DESCRIPTOR.fullmatch(str(path))
+    if descriptor is None:
         return None
-    fd = 0 if found[3] else int(found[1] or found[2])
+    fd = 0 if descriptor[3] else int(descriptor[1] or descriptor[2])
     try:
         mode = os.fstat(fd).st_mode
     except OSError:

@@ -100,17 +100,17 @@ class Transfer:
         StoppedError if it takes more than its seconds, or moves more than `largest` bytes. Unless it `may_stall`, StoppedError
         also ends a call that hardly moves.
         """
-        found: list[Value] = []
+        results: list[Value] = []
         failed: list[BaseException] = []
-        done = threading.Event()
+        call_ended = threading.Event()
 
         def work() -> None:
             try:
-                found.append(call())
+                results.append(call())
             except BaseException as error:
                 failed.append(error)
             finally:
-                done.set()
+                call_ended.set()
 
         seconds = _SECONDS.get()
         start, pause = monotonic(), 0.01
@@ -119,10 +119,12 @@ class Transfer:
         with starting():
             threading.Thread(target=work, daemon=True, name="onnx-migrate transfer").start()
         try:
-            while not done.wait(pause):
+            while not call_ended.wait(pause):
                 check_cancelled()
+                # Short calls end at once, and long ones are looked at rarely.
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 moved = max(size(), self._told)
+                # Slow but steady transfers are no stall.
                 if moved >= seen + _LEAST:
                     seen, since = moved, monotonic()
                 elif not may_stall and monotonic() - since > _STALL:
@@ -144,4 +146,4 @@ class Transfer:
             )  # the call around has its time for the model, and the transfer its own
         if failed:
             raise failed[0]
-        return found[0]
+        return results[0]

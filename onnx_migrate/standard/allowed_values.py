@@ -129,9 +129,9 @@ def runtime_reading(operator: str, attribute: str, text: str) -> str | None:
     reading = _READINGS.get((operator, attribute))
     if reading is None:
         return None
-    known = {value for values in _VALUES["", operator, attribute].values() for value in values}
+    allowed = {value for values in _VALUES["", operator, attribute].values() for value in values}
     read = reading(text)
-    return read if text not in known and read in known else None
+    return read if text not in allowed and read in allowed else None
 
 
 _UNSET_TYPE = {"DequantizeLinear": 0, "QuantizeLinear": 0}
@@ -152,13 +152,18 @@ def allowed_values(domain: str, operator: str, attribute: str, version: int) -> 
 def restricted_attributes(domain: str, operator: str) -> frozenset[str]:
     """Return the attributes of an operator that may not have every value, by any of its versions."""
     name = "" if is_onnx(domain) else domain
-    found = {key[2] for key in _VALUES if key[:2] == (name, operator)}
+    attribute_names = {key[2] for key in _VALUES if key[:2] == (name, operator)}
     if not name and defs.has(operator):
-        known = (signature("", operator, version).attributes for version in versions("", operator))
-        found |= {
-            attribute for attributes in known for attribute in attributes if attribute in TYPE_ATTRIBUTES
+        attributes_by_version = (
+            signature("", operator, version).attributes for version in versions("", operator)
+        )
+        attribute_names |= {
+            attribute
+            for attributes in attributes_by_version
+            for attribute in attributes
+            if attribute in TYPE_ATTRIBUTES
         }
-    return frozenset(found)
+    return frozenset(attribute_names)
 
 
 def value_violation(node: NodeProto, version: int) -> str | None:

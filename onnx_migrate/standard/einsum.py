@@ -37,15 +37,16 @@ class Equation:
 def parsed(text: str) -> Equation:
     """Return the equation in a text. Raises NotAnEquation."""
     compact = text.replace(" ", "")
-    left, arrow, right = compact.partition("->")
-    operands = tuple([_labels(term, repeated=True) for term in left.split(",")])
+    operand_terms, arrow, right = compact.partition("->")
+    operands = tuple([_labels(term, repeated=True) for term in operand_terms.split(",")])
+    # Without an arrow, the result has the labels that occur once.
     if not arrow:
         return Equation(operands, _implicit(operands))
     if "," in right:
         raise NotAnEquation("it has a comma behind '->'")
     result = _labels(right, repeated=False)
-    known = {label for labels in operands for label in labels}
-    unknown = next((label for label in result if label not in known and label != ELLIPSIS), "")
+    operand_labels = {label for labels in operands for label in labels}
+    unknown = next((label for label in result if label not in operand_labels and label != ELLIPSIS), "")
     if unknown:
         raise NotAnEquation(f"its result has the label {unknown!r}, which no operand has")
     return Equation(operands, result)

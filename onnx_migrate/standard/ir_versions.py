@@ -102,9 +102,10 @@ def minimal_ir_version(opset: int, domain: str = "ai.onnx") -> int:
 
 def newest_opset_of_ir(ir_version: int, domain: str = "ai.onnx") -> int:
     """Return the newest opset of a domain that was released with an IR version or an older one; 1 if there is none."""
-    known = (
+    released_opsets = (
         opset
         for (name, opset), ir in _ir_of_opset().items()
+        # onnx's table names the domain ai.onnx in full.
         if name == (domain or "ai.onnx") and ir <= ir_version
     )
-    return max(known, default=1)
+    return max(released_opsets, default=1)

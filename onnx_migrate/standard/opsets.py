@@ -46,16 +46,17 @@ def onnx_opset(imports: Iterable[onnx.OperatorSetIdProto], *, ir_version: int) -
     enters each into one map). A model of IR version 1 or 2 has no imports; its opset is 1 (onnx/docs/Versioning.md).
     """
     entries = list(imports)
-    found = [int(entry.version) for entry in entries if is_onnx(entry.domain)]
-    if found:
-        return found[-1]
+    # Both spellings name the same domain.
+    versions = [int(entry.version) for entry in entries if is_onnx(entry.domain)]
+    if versions:
+        return versions[-1]
     return 1 if not entries and ir_version < 3 else None
 
 
 def imported(imports: Iterable[onnx.OperatorSetIdProto], domain: str) -> int | None:
     """Return the imported version of a domain other than ai.onnx, of several the last; None if it is not imported."""
-    found = [int(entry.version) for entry in imports if entry.domain == domain]
-    return found[-1] if found else None
+    versions = [int(entry.version) for entry in imports if entry.domain == domain]
+    return versions[-1] if versions else None
 
 
 def set_onnx_opset(owner: onnx.ModelProto | onnx.FunctionProto, version: int) -> None:
@@ -73,16 +74,20 @@ def remove_repeated_imports(owner: onnx.ModelProto | onnx.FunctionProto) -> list
     versions: dict[str, list[int]] = {}
     for entry in owner.opset_import:
         versions.setdefault("" if is_onnx(entry.domain) else entry.domain, []).append(int(entry.version))
-    repeated = {domain: found for domain, found in versions.items() if len(found) > 1}
+    repeated = {
+        domain: imported_versions
+        for domain, imported_versions in versions.items()
+        if len(imported_versions) > 1
+    }
     if not repeated:
         return []
-    waiting = {domain: len(found) for domain, found in repeated.items()}
-    kept = []
+    waiting = {domain: len(imported_versions) for domain, imported_versions in repeated.items()}
+    last_imports = []
     for entry in owner.opset_import:
         domain = "" if is_onnx(entry.domain) else entry.domain
         waiting[domain] = waiting.get(domain, 1) - 1
         if not waiting[domain]:
-            kept.append(entry)
+            last_imports.append(entry)
     del owner.opset_import[:]
-    owner.opset_import.extend(kept)
+    owner.opset_import.extend(last_imports)
     return list(repeated.items())

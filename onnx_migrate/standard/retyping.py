@@ -162,18 +162,21 @@ def retyping(
     type of an output follows from the inputs or from an attribute, if the schema says so. Any other output keeps its
     type, for example the mean that LayerNormalization returns.
     """
-    known = known_constraints(domain, operator, since_version)
-    if known is None:
+    operator_constraints = known_constraints(domain, operator, since_version)
+    if operator_constraints is None:
         return None
     text = type_text(target)
     changing: set[str] = set()
     staying: set[str] = set()
-    for formal, changes in _formals(known, inputs, output=False):
+    # A type variable keeps its type if one of its values may not change.
+    for formal, changes in _formals(operator_constraints, inputs, output=False):
         if changes and formal is not None:
             (changing if text in formal.allowed else staying).add(formal.variable)
+    # These operators name their output type in an attribute.
     stated = not domain and operator in TYPE_BY_ATTRIBUTE
+    # Operators of _ALL_ALIKE compute all outputs in one type, whatever their type variables say.
     found_outputs = []
-    for formal, changes in _formals(known, outputs, output=True):
+    for formal, changes in _formals(operator_constraints, outputs, output=True):
         alike = stated or (operator in _ALL_ALIKE and not domain and bool(changing))
         follows = formal is not None and (formal.variable in changing or (alike and text in formal.allowed))
         found_outputs.append(changes and follows)
@@ -182,10 +185,10 @@ def retyping(
         and formal is not None
         and formal.variable in changing
         and not takes_any(domain, operator, index)
-        for index, (formal, changes) in enumerate(_formals(known, inputs, output=False))
+        for index, (formal, changes) in enumerate(_formals(operator_constraints, inputs, output=False))
     )
-    asked = any(found_inputs) or any(found_outputs)
-    return Retyping(found_inputs, tuple(found_outputs)) if asked else None
+    is_retyped = any(found_inputs) or any(found_outputs)
+    return Retyping(found_inputs, tuple(found_outputs)) if is_retyped else None
 
 
 def _formals(
@@ -197,10 +200,10 @@ def _formals(
 @schema_cache
 def known_constraints(domain: str, operator: str, since_version: int) -> Constraints | None:
     """Return the types that an operator supports, by onnx or else by ONNX Runtime; None if neither says."""
-    known = constraints(domain, operator, since_version)
-    row = None if known is not None else _OTHERS.get(domain, {}).get(operator)
+    onnx_constraints = constraints(domain, operator, since_version)
+    row = None if onnx_constraints is not None else _OTHERS.get(domain, {}).get(operator)
     if row is None:
-        return known
+        return onnx_constraints
     inputs, outputs, bfloat = row
 
     def formal(letter: str) -> Formal:
@@ -217,15 +220,16 @@ def derived_types(
     domain: str, operator: str, since_version: int, inputs: tuple[int, ...], outputs: int
 ) -> tuple[int, ...]:
     """Return the element types of a node's outputs that follow from those of its inputs; 0 for all others."""
-    known = known_constraints(domain, operator, since_version)
-    if known is None:
+    operator_constraints = known_constraints(domain, operator, since_version)
+    if operator_constraints is None:
         return (0,) * outputs
     bound: dict[str, int] = {}
     for index, kind in enumerate(inputs):
-        formal = known.formal(index, output=False)
+        formal = operator_constraints.formal(index, output=False)
         if kind and formal is not None and formal.alike:
             bound.setdefault(formal.variable, kind)
-    formals = [known.formal(index, output=True) for index in range(outputs)]
+    # The type of an output follows from its type variable, or is the only one that is allowed.
+    formals = [operator_constraints.formal(index, output=True) for index in range(outputs)]
     return tuple(
         bound.get(formal.variable) or _only(formal.allowed) if formal is not None and formal.alike else 0
         for formal in formals

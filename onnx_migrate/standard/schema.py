@@ -83,7 +83,7 @@ def declare_operator(operator: str, *since_versions: int, domain: str) -> None:
 
 def declared_operators() -> dict[tuple[str, str], tuple[int, ...]]:
     """Return the versions of each operator that was declared, by domain and name."""
-    return {key: tuple(sorted(found)) for key, found in _declared.items()}
+    return {key: tuple(sorted(version_set)) for key, version_set in _declared.items()}
 
 
 def schema_cache(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
@@ -149,8 +149,8 @@ _WITHDRAWN = ("", "GroupNormalization", 18)
 def operators() -> tuple[tuple[str, str], ...]:
     """Return every (domain, operator) that has a signature, sorted."""
     others = [("", operator.name) for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS)]
-    known = ((schema.domain, schema.name) for schema in defs.get_all_schemas_with_history())
-    return tuple(sorted({*known, *others, *declared_operators()}))
+    onnx_operators = ((schema.domain, schema.name) for schema in defs.get_all_schemas_with_history())
+    return tuple(sorted({*onnx_operators, *others, *declared_operators()}))
 
 
 def _schemas(domain: str, name: str) -> Iterator[defs.OpSchema]:
@@ -169,9 +169,9 @@ def _signatures(domain: str, name: str) -> tuple[tuple[int, ...], tuple[Signatur
     for operator in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS) if not domain else ():
         if operator.name == name and all(form.since_version > 1 for form in forms):
             forms.extend(_of_unlisted(operator, {form.since_version for form in forms}))
-    known = {form.since_version for form in forms}
+    listed_versions = {form.since_version for form in forms}
     declared = declared_operators().get((domain, name), ())
-    forms.extend(_of_custom(domain, name, version) for version in declared if version not in known)
+    forms.extend(_of_custom(domain, name, version) for version in declared if version not in listed_versions)
     forms.sort(key=lambda form: form.since_version)
     return tuple(form.since_version for form in forms), tuple(forms)
 
@@ -267,14 +267,16 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if form.deprecated:
         return f"{form.name} was removed from the standard in version {form.since_version}"
     inputs = node.input[:]
+    # Trailing empty names stand for omitted inputs.
     count = len(inputs)
     while count and not inputs[count - 1]:
         count -= 1
     if len(inputs) > form.max_inputs:  # in this case omitted inputs at the end count too
         count = len(inputs)
     if not form.min_inputs <= count <= form.max_inputs:
-        taken = _span(form.min_inputs, form.max_inputs)
-        return f"has {count_of(count, 'input')}, but {form.name}-{form.since_version} takes {taken}"
+        input_span = _span(form.min_inputs, form.max_inputs)
+        return f"has {count_of(count, 'input')}, but {form.name}-{form.since_version} takes {input_span}"
+    # A gap in the middle is rare, so the loop runs only for those nodes.
     if "" in inputs:
         for index in form.required_inputs:
             if index < len(inputs) and not inputs[index]:
@@ -283,27 +285,28 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
     if not form.min_outputs <= outputs <= form.max_outputs:
         own = _span(form.min_outputs, form.max_outputs)
         return f"has {count_of(outputs, 'output')}, but {form.name}-{form.since_version} has {own}"
+    # A custom operator without a schema may have any attributes.
     if form.unchecked:
         return None
-    known, required = form.attributes, form.required_attributes
+    form_attributes, required = form.attributes, form.required_attributes
     present = 0
     for attribute in node.attribute[:]:
         name = attribute.name
-        kind = known.get(name)
+        kind = form_attributes.get(name)
         if kind is None:
             return f"has an attribute {name!r}, which {form.name}-{form.since_version} does not have"
         stated = attribute.type
         if stated != kind and stated:
             wanted = onnx.AttributeProto.AttributeType.Name(kind)
-            given = onnx.AttributeProto.AttributeType.Name(stated)
-            return (
-                f"has attribute {name!r} of type {given}, but {form.name}-{form.since_version} takes {wanted}"
-            )
+            actual_type = onnx.AttributeProto.AttributeType.Name(stated)
+            return f"has attribute {name!r} of type {actual_type}, but {form.name}-{form.since_version} takes {wanted}"
+        # Counting is enough here; the missing names are looked up only for the message.
         if name in required:
             present += 1
     if present < len(required):
         missing = sorted(required - {attribute.name for attribute in node.attribute})
         return f"lacks attribute {', '.join(map(repr, missing))}, which {form.name}-{form.since_version} requires"
+    # The schema cannot express that exactly one of several attributes is given.
     if form.since_version >= _CONSTANT_FORMS and form.name == "Constant" and len(node.attribute) != 1:
         return f"has {count_of(len(node.attribute), 'attribute')}, and a Constant has exactly one, which is its value"
     return None
@@ -313,11 +316,12 @@ def schema_violation(node: onnx.NodeProto, form: Signature) -> str | None:
 def required_outputs(domain: str, operator: str) -> frozenset[int]:
     """Return the places of the outputs that an operator has in each of its versions; neither optional nor variadic ones."""
     single = defs.OpSchema.FormalParameterOption.Single
-    places: frozenset[int] | None = None
+    always_present: frozenset[int] | None = None
     for schema in _schemas("" if is_onnx(domain) else domain, operator):
-        own = frozenset(place for place, output in enumerate(schema.outputs) if output.option == single)
-        places = own if places is None else places & own
-    return places or frozenset()
+        # An output that is optional in one version may be missing in a model.
+        own = frozenset(index for index, output in enumerate(schema.outputs) if output.option == single)
+        always_present = own if always_present is None else always_present & own
+    return always_present or frozenset()
 
 
 @schema_cache

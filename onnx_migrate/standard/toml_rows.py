@@ -67,13 +67,13 @@ def toml_key(
     - `or_text` is for an array in which a text may stand for a row with that text alone.
     - `read` converts the content of the file. It raises WrongRow with a problem that continues the name of the key.
     """
-    told = {"name": name, "of": of, "known": known, "like": like, "label": label, "or_text": or_text}
-    return field(metadata={**told, "read": read}, **more)
+    description = {"name": name, "of": of, "known": known, "like": like, "label": label, "or_text": or_text}
+    return field(metadata={**description, "read": read}, **more)
 
 
 def keys_of(kind: type) -> dict[str, Field[Any]]:
     """Return the fields of a row by their keys."""
-    return {item.metadata.get("name") or item.name: item for item in fields(kind)}
+    return {row_field.metadata.get("name") or row_field.name: row_field for row_field in fields(kind)}
 
 
 def parsed(data: bytes, file: str) -> dict[str, Any]:
@@ -89,57 +89,65 @@ def read_row(kind: type[T], given: Any, place: str, **others: Any) -> T:
     try:
         if not isinstance(given, dict):
             raise WrongRow("must be a table")
-        known = {name: item for name, item in keys_of(kind).items() if item.name not in others}
-        found = dict(others)
-        for name, item in known.items():
-            like = item.metadata.get("like")
+        fields_by_key = {
+            name: row_field for name, row_field in keys_of(kind).items() if row_field.name not in others
+        }
+        values = dict(others)
+        for name, row_field in fields_by_key.items():
+            like = row_field.metadata.get("like")
             if name in given:
-                found[item.name] = _value(kind, item, given[name], name, place)
+                values[row_field.name] = _value(kind, row_field, given[name], name, place)
             elif like:
-                found[item.name] = found[like] if isinstance(found[like], str) else found[like][0]
-            elif _is_required(item):
+                # The other field comes earlier in the class, so its value is there already.
+                values[row_field.name] = values[like] if isinstance(values[like], str) else values[like][0]
+            elif _is_required(row_field):
                 raise WrongRow(f"the key {name} is missing")
         for name in given:
-            if name not in known:
-                raise WrongRow(f"unknown key {name!r}", _hint(name, known))
-        return kind(**found)
+            if name not in fields_by_key:
+                raise WrongRow(f"unknown key {name!r}", _hint(name, fields_by_key))
+        return kind(**values)
     except WrongRow as error:
+        # An error from an inner table names its own place already.
         if error.placed:
             raise
         raise WrongRow(f"{place}: {error}", error.hint, placed=True) from error
 
 
 def _value(kind: type, item: Field[Any], given: Any, name: str, place: str) -> Any:
-    told = item.metadata
-    hint = told.get("of") or _hints(kind)[item.name]
+    description = item.metadata
+    hint = description.get("of") or _hints(kind)[item.name]
     if get_origin(hint) in (Union, UnionType):  # with None, which TOML does not have
         hint = get_args(hint)[0]
     origin, inner = get_origin(hint), get_args(hint)
+    # An array of tables has a row for each table.
     if origin is tuple and is_dataclass(inner[0]):
         rows: Any = inner[0]
         if not isinstance(given, list):
             raise WrongRow(f"{name} must be an array of tables, written [[{name}]]")
         return tuple(
             rows(row)
-            if told.get("or_text") and isinstance(row, str)
+            if description.get("or_text") and isinstance(row, str)
             else read_row(rows, row, f"{place}: [[{name}]] {at}{_label(rows, row)}")
             for at, row in enumerate(given, 1)
         )
-    known = inner if origin is Literal else told.get("known", ())
+    allowed_texts = inner if origin is Literal else description.get("known", ())
     wanted, fits = _WANTED[str if origin is Literal else origin or hint]
     if not fits(given):
         raise WrongRow(f"{name} must be {wanted}, not {given!r}")
-    if known and isinstance(given, str) and given not in known:
-        raise WrongRow(f"{name} must be one of {', '.join(known)}, not {given!r}", did_you_mean(given, known))
+    if allowed_texts and isinstance(given, str) and given not in allowed_texts:
+        raise WrongRow(
+            f"{name} must be one of {', '.join(allowed_texts)}, not {given!r}",
+            did_you_mean(given, allowed_texts),
+        )
     if origin is tuple:
         if not given and _is_required(item):
             raise WrongRow(f"{name} must not be empty")
-        for text in given if known else ():
-            if text not in known:
-                raise WrongRow(f"{name} has an unknown value {text!r}", _hint(text, known))
+        for text in given if allowed_texts else ():
+            if text not in allowed_texts:
+                raise WrongRow(f"{name} has an unknown value {text!r}", _hint(text, allowed_texts))
         given = tuple(given)
     try:
-        return told["read"](given) if told.get("read") else given
+        return description["read"](given) if description.get("read") else given
     except ValueError as error:
         raise WrongRow(f"{name}{error}", getattr(error, "hint", "")) from error
 
@@ -155,8 +163,8 @@ def _is_required(item: Field[Any]) -> bool:
 
 def _label(kind: type, row: Any) -> str:
     """Return the label of a row, for messages with its number: the first value of the key that serves as the label."""
-    for name, item in keys_of(kind).items():
-        words, value = item.metadata.get("label"), row.get(name) if isinstance(row, dict) else None
+    for name, row_field in keys_of(kind).items():
+        words, value = row_field.metadata.get("label"), row.get(name) if isinstance(row, dict) else None
         if words is not None and value:
             return f" ({words}{value[0] if isinstance(value, list) else value})"
     return ""

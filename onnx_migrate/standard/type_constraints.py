@@ -56,12 +56,16 @@ def constraints(domain: str, operator: str, since_version: int) -> Constraints |
         schema = defs.get_schema(operator, since_version, name)
     except defs.SchemaError:
         return None
+    # onnx returns the nearest older version, which is another one.
     if schema.since_version != since_version:
         return None
-    allowed = {item.type_param_str: frozenset(item.allowed_type_strs) for item in schema.type_constraints}
+    allowed = {
+        parameter.type_param_str: frozenset(parameter.allowed_type_strs)
+        for parameter in schema.type_constraints
+    }
     return Constraints(
-        tuple(_formal(item, allowed) for item in schema.inputs),
-        tuple(_formal(item, allowed) for item in schema.outputs),
+        tuple(_formal(parameter, allowed) for parameter in schema.inputs),
+        tuple(_formal(parameter, allowed) for parameter in schema.outputs),
     )
 
 
@@ -85,14 +89,17 @@ def judge(
     `inputs` and `outputs` are the known types of the node's values. The message is None if nothing contradicts; an
     output's type is None if it does not follow from the inputs.
     """
-    known = constraints(domain, operator, since_version)
-    if known is None:
+    operator_constraints = constraints(domain, operator, since_version)
+    if operator_constraints is None:
         return None, outputs
     bound: dict[str, tuple[str, str]] = {}
     label = f"{operator}-{since_version}"
-    complaint = _conflict(known, inputs, bound, label, output=False)
-    derived = tuple(given or _derived(known, index, bound) for index, given in enumerate(outputs))
-    return complaint or _conflict(known, derived, bound, label, output=True), derived
+    complaint = _conflict(operator_constraints, inputs, bound, label, output=False)
+    # A declared type counts more than a derived one.
+    derived = tuple(
+        known_type or _derived(operator_constraints, index, bound) for index, known_type in enumerate(outputs)
+    )
+    return complaint or _conflict(operator_constraints, derived, bound, label, output=True), derived
 
 
 def _conflict(
@@ -104,21 +111,21 @@ def _conflict(
     output: bool,
 ) -> str | None:
     """Return the contradiction in the types of inputs or outputs; enter the types of type variables in `bound`."""
-    what = "output" if output else "input"
+    direction = "output" if output else "input"
     for index, type_ in enumerate(types):
         formal = known.formal(index, output=output) if type_ else None
         if formal is None or type_ is None:
             continue
         if type_ not in formal.allowed:
-            return f"has {type_} as {what} {index} ({formal.name}), which {label} does not take there"
+            return f"has {type_} as {direction} {index} ({formal.name}), which {label} does not take there"
+        # Some parameters accept values of different types.
         if not formal.alike:
             continue
-        place = f"{what} {index} ({formal.name})"
-        other = bound.setdefault(formal.variable, (type_, place))
+        value_label = f"{direction} {index} ({formal.name})"
+        # The first value of a type variable decides, and a message names both.
+        other = bound.setdefault(formal.variable, (type_, value_label))
         if other[0] != type_:
-            return (
-                f"has {type_} as {place} and {other[0]} as {other[1]}, which {label} takes only of one type"
-            )
+            return f"has {type_} as {value_label} and {other[0]} as {other[1]}, which {label} takes only of one type"
     return None
 
 

@@ -144,8 +144,8 @@ def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> Non
 def _limits_of(node: onnx.NodeProto) -> tuple[list[int], list[int]] | None:
     if any(attribute.ref_attr_name for attribute in node.attribute):
         return None
-    given = {attribute.name: list(attribute.ints) for attribute in node.attribute}
-    return crop_limits(given.get("border", []), given.get("scale", []))
+    values_by_name = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+    return crop_limits(values_by_name.get("border", []), values_by_name.get("scale", []))
 
 
 def crop_limits(border: list[int], scale: list[int]) -> tuple[list[int], list[int]] | None:
@@ -156,7 +156,8 @@ def crop_limits(border: list[int], scale: list[int]) -> tuple[list[int], list[in
     """
     if len(border) not in (0, 4) or len(scale) not in (0, 2) or min((*border, *scale), default=0) < 0:
         return None
-    left, top, right, bottom = border or [0, 0, 0, 0]
+    left_border, top, right, bottom = border or [0, 0, 0, 0]
+    # With a scale, the right and bottom borders are not read.
     if scale:
-        return [top, left], [top + scale[0], left + scale[1]]
-    return [top, left], [-bottom or _END, -right or _END]
+        return [top, left_border], [top + scale[0], left_border + scale[1]]
+    return [top, left_border], [-bottom or _END, -right or _END]

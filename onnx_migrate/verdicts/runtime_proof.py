@@ -44,7 +44,7 @@ class Side:
     @property
     def right(self) -> bool:
         """Whether it ran, and every output agrees."""
-        return not self.failed and all(item.agrees for item in self.comparisons)
+        return not self.failed and all(comparison.agrees for comparison in self.comparisons)
 
     @property
     def worst(self) -> Comparison | None:

@@ -221,7 +221,7 @@ class Verdict:
         """The verdict in a few words; if it has statements, each of them without its figures."""
         if self.kind is not Kind.VERIFIED or not self.statements:
             return self.summary
-        claims = [f"{item.subject} {item.text.partition(':')[0]}" for item in self.statements]
+        claims = [f"{statement.subject} {statement.text.partition(':')[0]}" for statement in self.statements]
         return f"{self.kind.value}: {', '.join(claims)}"
 
     @property
@@ -344,7 +344,7 @@ class FirstDifference:
 
     def __str__(self) -> str:
         if not self.passes:
-            one, two = " + ".join(self.original_nodes), " + ".join(self.nodes)
-            return f"the models first differ at {one}{f' (in the second model: {two})' if two != one else ''}"
+            first, second = " + ".join(self.original_nodes), " + ".join(self.nodes)
+            return f"the models first differ at {first}{f' (in the second model: {second})' if second != first else ''}"
         node = f", at node {self.node!r} ({self.operator})" if self.node else ""
         return f"the numbers first differ after pass {' or '.join(map(repr, self.passes))}{node}"

@@ -65,8 +65,11 @@ class Verifying:
         the model before it. Raises VerificationFailed if numbers differ, if the result does not load, and for an unverified
         result if `required`. Raises CannotMigrate if a dim that a pass made dynamic is not.
         """
-        given = self._given
-        settings = [replace(given, input_data=feeds) for feeds in Chain(result.links).feeds_at(given.feeds)]
+        given_settings = self._given
+        settings = [
+            replace(given_settings, input_data=feeds)
+            for feeds in Chain(result.links).feeds_at(given_settings.feeds)
+        ]
         *earlier, end = range(len(result.segments))
         self.prover.settings = settings[-1]
         try:
@@ -74,11 +77,12 @@ class Verifying:
             with self._naming_faulty_pass(original, result, end):
                 result, proof = self._last(self._with_aside(_with_other_numbers(result)))
             verdicts = [
-                *(self._earlier(original, result, place, settings) for place in earlier),
+                *(self._earlier(original, result, segment_index, settings) for segment_index in earlier),
                 proof.verdict,
             ]
             proof = replace(proof, verdict=self._about_original(result, verdicts, settings))
         except (CannotMigrate, VerificationFailed) as error:
+            # A hint is only given if it was tried.
             self._add_ways_out(error, original, result.model)
             raise
         for verdict in (*verdicts, proof.verdict):
@@ -90,19 +94,20 @@ class Verifying:
 
         With other numbers, the method proves everything again, because the statements are on the whole chain.
         """
+        # The other model belonged to the dropped pass.
         result = result.with_last(replace(result.segments[-1], other=None))
         if known.verdict.statements:
             return self(original, result)
         result, proof = self._last(result)
         self._require_known(proof.verdict)
         before = known.verdict
-        kept = replace(
+        merged_verdict = replace(
             proof.verdict,
             compared_with=before.compared_with,
             distance=before.distance,
             stand_ins=before.stand_ins,
         )
-        return result, replace(proof, verdict=kept)
+        return result, replace(proof, verdict=merged_verdict)
 
     def _earlier(
         self, original: Model, result: PipelineResult, place: int, settings: Sequence[Settings]
@@ -171,10 +176,11 @@ class Verifying:
                 raise
             return self._prove(result.without_optional(error.with_hint))
         verdict = proof.verdict
+        # The caller wants an error rather than a result without a comparison.
         if verdict.kind is not Kind.UNVERIFIED or (self.required and not verdict.comparable):
             return result, proof
         reason = f"the numbers could not be compared: {verdict.reason}"
-        if self.simplified and any(item.optional for item in self.pipeline):
+        if self.simplified and any(pipeline_pass.optional for pipeline_pass in self.pipeline):
             raise PassError(
                 f"simplification is required, but {reason}",
                 code="not-simplified",
@@ -234,9 +240,10 @@ class Verifying:
     ) -> None:
         """Add to the hint of an error the requests that work, which passes find."""
         retry = Retrying(self.pipeline, self.prover, original, failed, self.log)
-        for item in self.pipeline:
-            if isinstance(item, AdvisingPass):
-                error.advise(item.advice_on(error, retry))
+        for pipeline_pass in self.pipeline:
+            if isinstance(pipeline_pass, AdvisingPass):
+                error.advise(pipeline_pass.advice_on(error, retry))
+        # Other runtimes may load the model.
         if error.code == "does-not-load":
             off = Advice("--verify=off writes it all the same, for runtimes that load it", tried=True)
             error.advise((*error.advice, off))
@@ -247,7 +254,11 @@ class Verifying:
         try:
             yield
         except VerificationFailed as error:
-            passes = tuple(item for item in self.pipeline if self.simplified or not item.optional)
+            passes = tuple(
+                pipeline_pass
+                for pipeline_pass in self.pipeline
+                if self.simplified or not pipeline_pass.optional
+            )
             ended_by = [link.name for link in result.links_to(place + 1)]
             segment = result.segments[place]
             name_faulty_pass(error, Pipeline(passes), self.prover, original, segment, ended_by)

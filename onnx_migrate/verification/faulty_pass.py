@@ -26,6 +26,7 @@ def name_faulty_pass(
 
     The passes of `pipeline` are run once more for it. `ended_by` are passes that may have ended the segment.
     """
+    # Other errors do not say that numbers differ.
     if error.code != VerificationFailed.default_code or error.verification is None:
         return
     try:
@@ -34,10 +35,11 @@ def name_faulty_pass(
         return
     if segment.original is not original and segment.original.as_given is None:
         start = segment.original.proto
-        places = [place for place, (_, model) in enumerate(stages) if model.proto == start]
-        stages = stages[places[-1] + 1 :] if places else []
+        # The passes before this segment are not to blame.
+        start_indices = [index for index, (_, model) in enumerate(stages) if model.proto == start]
+        stages = stages[start_indices[-1] + 1 :] if start_indices else []
     names = [name for name, _ in stages]
-    end = next((place for place, name in enumerate(names) if name in ended_by), len(names))
+    end = next((index for index, name in enumerate(names) if name in ended_by), len(names))
     stages = stages[:end]
     for _, model in stages:
         settle_ir_version(model, original, ChangeLog())

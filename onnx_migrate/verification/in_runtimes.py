@@ -38,8 +38,12 @@ class ProvingInRuntimes:
             outcomes, failing = self._proofs(original, result)
         if not failing:
             return result, proof, outcomes
-        code = "runtime-fails" if any(item.result.failed for item in failing) else "runtime-differs"
-        if all(item.outcome == "unknown" for item in failing):
+        code = (
+            "runtime-fails"
+            if any(runtime_proof.result.failed for runtime_proof in failing)
+            else "runtime-differs"
+        )
+        if all(runtime_proof.outcome == "unknown" for runtime_proof in failing):
             code = "unverified"
         from onnx_migrate.verify.other_runtimes.ways_out import ways_out
 

@@ -35,7 +35,7 @@ class Retrying:
     @property
     def passes(self) -> Iterator[Pass]:
         """The passes that run."""
-        return (item for item in self.pipeline if not item.optional)
+        return (pipeline_pass for pipeline_pass in self.pipeline if not pipeline_pass.optional)
 
     @property
     def is_over(self) -> bool:
@@ -61,4 +61,6 @@ class Retrying:
         return True
 
     def _pipeline(self, replaced: Mapping[str, Pass]) -> Pipeline:
-        return Pipeline(tuple(replaced.get(item.name, item) for item in self.passes))
+        return Pipeline(
+            tuple(replaced.get(pipeline_pass.name, pipeline_pass) for pipeline_pass in self.passes)
+        )

@@ -118,10 +118,12 @@ def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str 
 
 def _place(error: EvaluationError, model: onnx.ModelProto) -> tuple[str, str]:
     """Return the name, or else the first output, and the operator of the failing node; "" for a node that the runtime made."""
-    found = _NO_KERNEL.search(str(error))
+    missing_kernel = _NO_KERNEL.search(str(error))
     for node in all_nodes(model):
         named = error.node != "" and node.name == error.node
-        if named or (found and found["op"] == node.op_type and found["name"] == node.name):
+        if named or (
+            missing_kernel and missing_kernel["op"] == node.op_type and missing_kernel["name"] == node.name
+        ):
             return node.name or next(filter(None, node.output), ""), node.op_type
     return "", ""
 

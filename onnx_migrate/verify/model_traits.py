@@ -75,12 +75,13 @@ def dependents(
 
 def needed_nodes(nodes: Sequence[NodeProto], values: Iterable[str]) -> list[NodeProto]:
     """Return the nodes of a body that compute these values, in their order."""
-    wanted, kept = set(values), []
+    wanted, needed = set(values), []
+    # Backwards, because a node is needed only if a later one reads it.
     for node in reversed(nodes):
         if not wanted.isdisjoint(node.output):
             wanted.update(names_read(node))
-            kept.append(node)
-    return kept[::-1]
+            needed.append(node)
+    return needed[::-1]
 
 
 def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
@@ -101,23 +102,24 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
 
 def _random_functions(model: onnx.ModelProto, inference: Set[str]) -> dict[FunctionKey, str]:
     """Return the local functions with a random operator, in them or in one that they call, each with that operator."""
-    found: dict[FunctionKey, str] = {}
+    random_operators: dict[FunctionKey, str] = {}
     callers: dict[FunctionKey, list[FunctionKey]] = {}
     for function in model.functions:
         key = function_key(function)
         for node in nested_nodes(function.node):
             if is_random_node(node, inference):
-                found.setdefault(key, node.op_type)
+                random_operators.setdefault(key, node.op_type)
             else:
                 callers.setdefault(called(node), []).append(key)
-    waiting = list(found)
+    waiting = list(random_operators)
+    # A call of a random function is random, too.
     while waiting:
         callee = waiting.pop()
         for caller in callers.get(callee, ()):
-            if caller not in found:
-                found[caller] = found[callee]
+            if caller not in random_operators:
+                random_operators[caller] = random_operators[callee]
                 waiting.append(caller)
-    return found
+    return random_operators
 
 
 def is_random(model: onnx.ModelProto) -> bool:
@@ -149,7 +151,11 @@ def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
         for name in modes & tensors.keys():
             values[name].append(_may_be_true(tensors[name]))
     fed = {value.name for value in fed_inputs(model.graph)}
-    return frozenset(name for name, found in values.items() if found and not any(found) and name not in fed)
+    return frozenset(
+        name
+        for name, mode_values in values.items()
+        if mode_values and not any(mode_values) and name not in fed
+    )
 
 
 def _may_be_true(tensor: TensorProto) -> bool:
@@ -201,11 +207,16 @@ def with_attribute_data(runnable: Runnable) -> onnx.ModelProto:
     """
 
     def is_elsewhere(node: NodeProto, attribute: onnx.AttributeProto) -> bool:
+        # Constants are read where they are needed, and may be large.
         if attribute.type != onnx.AttributeProto.TENSOR or node.op_type == "Constant":
             return False
         return bool(attribute.t.data_location == TensorProto.EXTERNAL)
 
-    if not any(is_elsewhere(node, item) for node in all_nodes(runnable.model) for item in node.attribute):
+    if not any(
+        is_elsewhere(node, attribute_entry)
+        for node in all_nodes(runnable.model)
+        for attribute_entry in node.attribute
+    ):
         return runnable.model
     model = runnable.proto()
     for node in all_nodes(model):

@@ -49,12 +49,13 @@ def _settle_sizes(given: GivenInputs, model: Model, settings: Settings) -> None:
 
 def _of_each_size(feeds: tuple[Feed, ...]) -> list[Feed]:
     """Return the first feed of each of a few combinations of shapes."""
-    found: dict[tuple[object, ...], Feed] = {}
+    first_by_shapes: dict[tuple[object, ...], Feed] = {}
     for feed in feeds:
-        found.setdefault(tuple(getattr(value, "shape", ()) for value in feed.inputs.values()), feed)
-        if len(found) == _SIZES:
+        first_by_shapes.setdefault(tuple(getattr(value, "shape", ()) for value in feed.inputs.values()), feed)
+        # A few shapes are enough for the search of free dims.
+        if len(first_by_shapes) == _SIZES:
             break
-    return list(found.values())
+    return list(first_by_shapes.values())
 
 
 def first_failure(model: Runnable, feeds: list[Feed]) -> str:

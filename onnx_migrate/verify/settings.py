@@ -51,15 +51,16 @@ class Settings:
     @cached_property
     def feeds(self) -> Feeds | None:
         """Return the user's inputs, None for random ones. Raises UsageError if they cannot be read."""
-        given = self.input_data
-        if isinstance(given, LateFeeds):
-            return given.feeds
-        return given if given is None or isinstance(given, Feeds) else Feeds.of(given)
+        own_inputs = self.input_data
+        # The inputs are read when the model is known.
+        if isinstance(own_inputs, LateFeeds):
+            return own_inputs.feeds
+        return own_inputs if own_inputs is None or isinstance(own_inputs, Feeds) else Feeds.of(own_inputs)
 
     def feeds_of(self, original: onnx.ModelProto) -> Feeds | None:
         """Return the user's inputs, read for `original` if no model was bound. Raises UsageError if they do not fit."""
-        given = self.input_data
-        return given.bound_first(original) if isinstance(given, LateFeeds) else self.feeds
+        own_inputs = self.input_data
+        return own_inputs.bound_first(original) if isinstance(own_inputs, LateFeeds) else self.feeds
 
     @property
     def for_child(self) -> Settings:
@@ -112,8 +113,9 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
     Raises UsageError for one that is no file, and for a relative path if the working folder was deleted.
     """
     paths = [given] if isinstance(given, (str, os.PathLike)) else list(given)
-    found = tuple(map(absolute, paths))
-    for path in found:
+    absolute_paths = tuple(map(absolute, paths))
+    for path in absolute_paths:
+        # A missing library would show only when a session is made.
         if not os.path.isfile(path):
             raise UsageError(
                 f"{path}: there is no such library of custom operators",
@@ -121,7 +123,7 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
                 hint="give the path of a shared library that exports RegisterCustomOps; that of onnxruntime-extensions is"
                 " onnxruntime_extensions.get_library_path()",
             )
-    return found
+    return absolute_paths
 
 
 def interruption(ending: Ending) -> str:

@@ -33,7 +33,10 @@ class OutputTolerances(Tolerance):
 
     def of(self, output: str) -> Tolerance:
         """Return the tolerance for one output."""
-        general = {item.name: getattr(self, item.name) for item in fields(Tolerance)}
+        general = {
+            tolerance_field.name: getattr(self, tolerance_field.name) for tolerance_field in fields(Tolerance)
+        }
+        # A limit for one output replaces the general one.
         rtol, atol = dict(self.rtols).get(output, self.rtol), dict(self.atols).get(output, self.atol)
         return Tolerance(**{**general, "rtol": rtol, "atol": atol})
 
@@ -67,9 +70,9 @@ def _named(given: OutputLimits) -> Iterator[tuple[str, float | str]]:
     if isinstance(given, Mapping):
         yield from given.items()
         return
-    for item in [given] if isinstance(given, (str, float, int)) else given or ():
+    for entry in [given] if isinstance(given, (str, float, int)) else given or ():
         # The names of TensorFlow contain colons: "logits:0".
-        name, _, number = item.rpartition(":") if isinstance(item, str) else ("", "", item)
+        name, _, number = entry.rpartition(":") if isinstance(entry, str) else ("", "", entry)
         yield name, number
 
 

@@ -66,15 +66,16 @@ class _Weight:
 
     def is_same(self, other: _Weight) -> bool:
         """Whether both have the same bytes, as far as that is known without arrays. Data in the same place are not read."""
-        one, two = self.tensor, other.tensor
-        if one.data_location != two.data_location or one.data_location != TensorProto.EXTERNAL:
-            return bool(one == two)
+        tensor, two = self.tensor, other.tensor
+        if tensor.data_location != two.data_location or tensor.data_location != TensorProto.EXTERNAL:
+            return bool(tensor == two)
         same_folder = self.weights.folder == other.weights.folder
+        # Equal locations mean the same data only in the same files.
         if same_folder and self.weights.source == other.weights.source:
-            in_memory = location_of(one).startswith(MEMORY)
-            if not in_memory and list(one.external_data) == list(two.external_data):
+            in_memory = location_of(tensor).startswith(MEMORY)
+            if not in_memory and list(tensor.external_data) == list(two.external_data):
                 return True
-        return same_bytes(self.weights.payload(one), other.weights.payload(two))
+        return same_bytes(self.weights.payload(tensor), other.weights.payload(two))
 
 
 def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
@@ -85,29 +86,33 @@ def other_weights(original: Model, result: Model) -> Iterator[tuple[str, str]]:
     Raises LoadError.
     """
     theirs = _weights_of(result)
-    for name, one in _weights_of(original).items():
+    for name, weight in _weights_of(original).items():
         other = theirs.get(name)
-        if other is None or one.kind != other.kind or one.is_same(other):
+        # Weights of other types or dims are another value.
+        if other is None or weight.kind != other.kind or weight.is_same(other):
             continue
-        if difference := bit_difference(name, numbers(one.array), numbers(other.array)):
+        if difference := bit_difference(name, numbers(weight.array), numbers(other.array)):
             yield name, difference
 
 
 def _weights_of(model: Model) -> dict[str, _Weight]:
     """Return the initializers and tensors of Constants that some node reads, those that only one body has by the name."""
-    found: list[tuple[str, TensorProto]] = []
+    stored_tensors: list[tuple[str, TensorProto]] = []
     read: set[str] = set()
     for located in bodies(model.proto):
-        found += [(tensor.name, tensor) for tensor in getattr(located.body, "initializer", ())]
+        stored_tensors += [(tensor.name, tensor) for tensor in getattr(located.body, "initializer", ())]
         for node in located.body.node:
             read.update(names_read(node))
             if node.op_type == "Constant" and is_onnx(node.domain):
-                values = (item.t for item in node.attribute if item.type == AttributeProto.TENSOR)
-                found += [(node.output[0], value) for value in values]
-    count = Counter(name for name, _ in found)
+                values = (
+                    attribute.t for attribute in node.attribute if attribute.type == AttributeProto.TENSOR
+                )
+                stored_tensors += [(node.output[0], value) for value in values]
+    # A name in two bodies may stand for two weights.
+    count = Counter(name for name, _ in stored_tensors)
     return {
         name: _Weight(tensor, model.weights)
-        for name, tensor in found
+        for name, tensor in stored_tensors
         if count[name] == 1 and name in read and tensor.data_type not in _NOT_WEIGHTS
     }
 
@@ -126,42 +131,45 @@ def other_folded_weights(unsimplified: Model, simplified: Model) -> Iterator[str
         if node.op_type not in _LINEAR or not is_onnx(node.domain) or len(node.input) < 2:
             continue
         old = old_nodes.get(node.output[0])
+        # Only the weight may differ.
         if old is None or not _same_node(old, node):
             continue
-        one, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
-        if one is None or other is None or not _comparable(one, other):
+        old_weight, other = old_weights.get(old.input[1]), new_weights.get(node.input[1])
+        if old_weight is None or other is None or not _comparable(old_weight, other):
             continue
-        same = one.is_same(other)
+        same = old_weight.is_same(other)
         if not same:
-            arrays = one.array, other.array
+            arrays = old_weight.array, other.array
             same = np.array_equal(*arrays)
             if count := 0 if same else _unscaled(*arrays, _group(node)):
                 yield (
                     f"{count_of(count, 'element')} of {node.input[1]!r}, the weight of {node.op_type} {node.output[0]!r},"
                     " are not those before simplification, nor these by a factor of each channel"
                 )
-        behind = [found[node.output[0]] for found in readers]
+        behind = [readers_by_value[node.output[0]] for readers_by_value in readers]
         if same and list(node.input) == list(old.input) and len(node.input) > 2 and behind[0] == behind[1]:
             name = node.input[2]
-            one, other = old_weights.get(name), new_weights.get(name)
-            if one is None or other is None or one.kind[1] != other.kind[1]:
+            old_weight, other = old_weights.get(name), new_weights.get(name)
+            if old_weight is None or other is None or old_weight.kind[1] != other.kind[1]:
                 continue
-            if difference := bit_difference(name, one.array, other.array):
+            if difference := bit_difference(name, old_weight.array, other.array):
                 yield f"the bias {difference}"
 
 
 def _readers(graph: onnx.GraphProto) -> dict[str, list[tuple[str, str]]]:
     """Return by value the nodes that read it: operator and first output."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    readers_by_value: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for node in graph.node:
         for name in node.input:
-            found[name].append((node.op_type, node.output[0]))
-    return found
+            readers_by_value[name].append((node.op_type, node.output[0]))
+    return readers_by_value
 
 
 def _same_node(one: onnx.NodeProto, other: onnx.NodeProto) -> bool:
     def attributes(node: onnx.NodeProto) -> dict[str, bytes]:
-        return {item.name: item.SerializeToString(deterministic=True) for item in node.attribute}
+        return {
+            attribute.name: attribute.SerializeToString(deterministic=True) for attribute in node.attribute
+        }
 
     same = one.op_type == other.op_type and one.input[0] == other.input[0]
     return same and attributes(one) == attributes(other)
@@ -176,8 +184,12 @@ def _comparable(one: _Weight, other: _Weight) -> bool:
 def _group(node: onnx.NodeProto) -> int:
     if node.op_type not in ("Conv", "ConvTranspose"):
         return 1
-    found = (item.i for item in node.attribute if item.name == "group" and item.type == AttributeProto.INT)
-    return next(found, 1)
+    groups = (
+        attribute.i
+        for attribute in node.attribute
+        if attribute.name == "group" and attribute.type == AttributeProto.INT
+    )
+    return next(groups, 1)
 
 
 def _unscaled(unsimplified: Array, simplified: Array, group: int) -> int:
@@ -187,10 +199,11 @@ def _unscaled(unsimplified: Array, simplified: Array, group: int) -> int:
     """
     if unsimplified.shape[0] % group:
         return 0
+    # Each group has channels of its own.
     shape = (group, unsimplified.shape[0] // group, unsimplified.shape[1], -1)
     return sum(
-        _unscaled_in_group(one, other)
-        for one, other in zip(unsimplified.reshape(shape), simplified.reshape(shape), strict=True)
+        _unscaled_in_group(old_group, other)
+        for old_group, other in zip(unsimplified.reshape(shape), simplified.reshape(shape), strict=True)
     )
 
 

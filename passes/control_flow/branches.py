@@ -53,28 +53,37 @@ _GUARD = "let the model give it values for which it is defined: by a Clip around
 def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Take the branch of a known condition; for an unknown one compute both branches, and choose."""
     graphs = {attribute: graph for attribute, _, graph in subgraphs(node)}
+    # The nodes that are written from here on belong to this node.
     condition, start = at.number(env, node.input[0]), len(at.rw.preceding)
     if condition is not None:
-        taken = "then_branch" if condition else "else_branch"
-        with at.inside(node, taken):
-            results = at.body(graphs[taken], env.new_child())
-        at.expanded(f"its condition is always {bool(condition)}: {taken} takes its place", start)
+        branch_name = "then_branch" if condition else "else_branch"
+        with at.inside(node, branch_name):
+            results = at.body(graphs[branch_name], env.new_child())
+        at.expanded(f"its condition is always {bool(condition)}: {branch_name} takes its place", start)
         return results
-    given, written = {}, {}
+    outputs_by_branch, written = {}, {}
     for name in ("then_branch", "else_branch"):
         first = len(at.rw.preceding)
-        given[name] = _attempt(at, node, name, graphs[name], env)
+        outputs_by_branch[name] = _attempt(at, node, name, graphs[name], env)
         written[name] = at.rw.preceding[first:]
-    failing = {name: item for name, item in given.items() if isinstance(item, BranchFails)}
+    failing = {
+        name: branch_outputs
+        for name, branch_outputs in outputs_by_branch.items()
+        if isinstance(branch_outputs, BranchFails)
+    }
     if failing:
-        return _other(at, given, failing, start)
+        return _other(at, outputs_by_branch, failing, start)
     for name, nodes in written.items():
         _check_defined(at, nodes, name)
     extra = _extra(at, at.rw.preceding[start:])
     chosen = at.tensor(env, node.input[0])
     if at.rw.shape(chosen) != ():
+        # Where needs a condition that broadcasts, so it becomes a scalar.
         chosen = at.name_of(at.op.Reshape(at.value(chosen), np.zeros(0, np.int64)))
-    results = [_choice(at, chosen, one, other) for one, other in zip(*given.values(), strict=True)]
+    results = [
+        _choice(at, chosen, then_value, other)
+        for then_value, other in zip(*outputs_by_branch.values(), strict=True)
+    ]
     at.expanded(
         f"its condition is of values: both branches are computed, {extra:,} multiplications, and Where chooses",
         start,
@@ -102,17 +111,20 @@ def _other(
     at: Evaluator, given: dict[str, list[Held] | BranchFails], failing: dict[str, BranchFails], start: int
 ) -> list[Held]:
     """Return the outputs of the branch that does not fail."""
-    taken = next((item for item in given.values() if not isinstance(item, BranchFails)), None)
+    working = next(
+        (branch_outputs for branch_outputs in given.values() if not isinstance(branch_outputs, BranchFails)),
+        None,
+    )
     name, error = next(iter(failing.items()))
-    if taken is None and at.guard is not None:
+    if working is None and at.guard is not None:
         raise error
-    if taken is None:
+    if working is None:
         at.refuse(f"its condition is computed at run time, and both branches fail at these sizes: {error}")
     at.expanded(
         f"its condition is of values, and {name} fails at these sizes for all of them, as {error}: the other takes its place",
         start,
     )
-    return taken
+    return working
 
 
 def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:

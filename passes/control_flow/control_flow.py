@@ -75,6 +75,7 @@ class ControlFlow(FittingPass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined, or if nothing was done."""
+        # The wished ones are tried on a copy, because they may stay if that fails.
         if _any_is(all_nodes(model.proto), self.wished):
             trial = log.trial()
             both = replace(self, wanted=self.wanted | self.wished, wished=frozenset(), best_effort=False)
@@ -93,7 +94,7 @@ class ControlFlow(FittingPass):
         driver = Driver(visitor)
         driver.body(scope, opset or 1)
         visitor.check_outputs(scope)
-        refusals = [item.error for item in visitor.refusals]
+        refusals = [refusal.error for refusal in visitor.refusals]
         if refusals and self.best_effort:
             trial.roll_back()
             for error in refusals:
@@ -104,6 +105,7 @@ class ControlFlow(FittingPass):
                     subject=error.where.node if error.where else "",
                     severity="warning",
                 )
+            # With best effort, the model stays as it was.
             return whole
         if refusals:
             raise _one(refusals)
@@ -137,14 +139,16 @@ class ControlFlow(FittingPass):
 
     def _report(self, model: Model, expansions: list[Expansion], log: ChangeLog) -> None:
         """Report the replacement of each node, and how many of its nodes remain after cleanup."""
+        # The cleanup of dead values may have removed some of the nodes.
         alive = {name for node in model.proto.graph.node for name in node.output}
-        for item in expansions:
-            nodes = sum(not alive.isdisjoint(node.output) for node in item.written)
+        for expansion in expansions:
+            # Cleanup removes nodes that no output depends on, so only the others count.
+            nodes = sum(not alive.isdisjoint(node.output) for node in expansion.written)
             log.note(
                 self.name,
                 "written-out",
-                f"{item.where}: {item.what}; {count_of(nodes, 'node')}",
-                subject=item.where.node,
+                f"{expansion.where}: {expansion.what}; {count_of(nodes, 'node')}",
+                subject=expansion.where.node,
             )
 
 
@@ -205,7 +209,9 @@ class _Visitor(StepVisitor):
         held = at.end(at.evaluate(node, self._env))
         self._env.update(held)
         self._newly_known.update(outputs)
-        self.written.update(name for item in (*rw.preceding[first:], *rw.following) for name in item.output)
+        self.written.update(
+            name for written_node in (*rw.preceding[first:], *rw.following) for name in written_node.output
+        )
         self.expansions += at.expansions
         rw.default_reason = at.expansions[-1].what if at.expansions else _HELD
         rw.exactness = rw.exactness or Exactness.EXACT

@@ -25,6 +25,7 @@ def multiplications(node: onnx.NodeProto, view: NodeView) -> int:
 
     Dims that are not known count as 1.
     """
+    # Moving elements multiplies nothing.
     if node.op_type in MOVES:
         return 0
     results = math.prod(_dims(view, node.output[0])) if node.output else 0
@@ -32,7 +33,8 @@ def multiplications(node: onnx.NodeProto, view: NodeView) -> int:
     if node.op_type in ("MatMul", "MatMulInteger") and shapes[0]:
         return results * shapes[0][-1]
     if node.op_type == "Gemm" and len(shapes[0]) == 2:
-        turned = any(item.name == "transA" and item.i for item in node.attribute)
+        # The inner axis of the product is the second one, or the first one if transposed.
+        turned = any(attribute.name == "transA" and attribute.i for attribute in node.attribute)
         return results * shapes[0][0 if turned else 1]
     if node.op_type in ("Conv", "ConvInteger"):
         return results * math.prod(shapes[1][1:])

@@ -181,6 +181,7 @@ class Evaluator:
             self.where = outer
 
     def _copy(self, node: onnx.NodeProto, env: Env) -> Iterable[str]:
+        # One node draws its numbers once.
         if self.rounds and node.op_type in RANDOM and is_onnx(node.domain):
             with self._at(node):
                 self.refuse("copies of it for each round draw other random numbers than the one node")
@@ -188,10 +189,11 @@ class Evaluator:
         copy.CopyFrom(node)
         names = self.rw.scope.names
         with self._at(node):
-            for place, name in enumerate(node.input):
-                copy.input[place] = self.tensor(env, name)
-            for place, name in enumerate(node.output):
-                copy.output[place] = names.fresh(name) if name else ""
+            for index, name in enumerate(node.input):
+                copy.input[index] = self.tensor(env, name)
+            for index, name in enumerate(node.output):
+                copy.output[index] = names.fresh(name) if name else ""
+            # A graph inside the copy reads values of the body that the copy has under other names.
             for _, _, graph in subgraphs(copy):
                 self._rename(graph, env)
             if copy.name:
@@ -200,11 +202,12 @@ class Evaluator:
 
     def _rename(self, graph: onnx.GraphProto, env: Env) -> None:
         """Rename the values that a remaining sub-graph reads from outside to the ones that replace them."""
+        # Names that the graph defines itself hide outer ones.
         own = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
         for node in graph.node:
-            for place, name in enumerate(node.input):
+            for index, name in enumerate(node.input):
                 if name not in own:
-                    node.input[place] = self.tensor(env, name)
+                    node.input[index] = self.tensor(env, name)
             for _, _, inner in subgraphs(node):
                 self._rename(inner, env.new_child({name: name for name in own}))
         for value in graph.output:
@@ -219,18 +222,20 @@ class Evaluator:
         rw = self.rw
         if self.guard is not None:
             self.guard(node)
+        # The facts need the node in the scope.
         rw.scope.register(node)
         self.facts.refine(node, rw.version)
         self.facts.add(node)
         if self.guard is not None and is_onnx(node.domain) and node.op_type in _OF_SIZES:
             self._check_sizes(node)
-        found = [self.known(name) if name else None for name in node.output]
+        arrays = [self.known(name) if name else None for name in node.output]
         constants = [
-            array for array in found if array is not None and (array.size == 1 or array.dtype.kind in "iub")
+            array for array in arrays if array is not None and (array.size == 1 or array.dtype.kind in "iub")
         ]
-        if constants and len(constants) == len(found) and not node.op_type.startswith("Reduce"):
+        if constants and len(constants) == len(arrays) and not node.op_type.startswith("Reduce"):
             return [self.stored(array) for array in constants]
         rw.preceding.append(node)
+        # A loop may have thousands of rounds, so the limit applies while they are written.
         if len(rw.preceding) > self.bounds.nodes:
             self.refuse(
                 f"it stands for more than {count_of(self.bounds.nodes, 'node')}",
@@ -345,30 +350,32 @@ class Evaluator:
     def end(self, results: list[Held]) -> dict[str, Held]:
         """Give the written values the names of the node's outputs, and drop the node. Return the sequences and optionals."""
         rw, renamed, held = self.rw, dict[str, str](), dict[str, Held]()
-        made = {name for node in rw.preceding for name in node.output}
+        written_names = {name for node in rw.preceding for name in node.output}
         for name, value in zip(list(rw.node.output), results, strict=False):
             if not name:
                 continue
             if not isinstance(value, str):
                 held[name] = value
                 continue
-            known = replace(rw.scope.value_type(value), dtype=rw.dtype(value), shape=rw.shape(value))
-            rw.scope.record_type(name, _joined(known, rw.scope.value_type(name)))
-            if value in made and value not in renamed:
+            own_type = replace(rw.scope.value_type(value), dtype=rw.dtype(value), shape=rw.shape(value))
+            rw.scope.record_type(name, _joined(own_type, rw.scope.value_type(name)))
+            # A value may be several outputs, and a node has one name for it, so the others are Identities.
+            if value in written_names and value not in renamed:
                 renamed[value] = name
             else:
                 rw.after("Identity", [renamed.get(value, value)], [name])
                 self.facts.add(rw.following[-1])
-        given = set(renamed.values())
+        output_names = set(renamed.values())
         if renamed:
             for node in nested_nodes(rw.preceding):
                 for names in (node.input, node.output):
-                    for place, name in enumerate(names):
+                    for index, name in enumerate(names):
                         if name in renamed:
-                            names[place] = renamed[name]
+                            names[index] = renamed[name]
             for node in rw.preceding:
-                if any(name in given for name in node.output):
+                if any(name in output_names for name in node.output):
                     self.facts.add(node)
+        # Other nodes give the outputs now.
         rw.remove()
         return {name: _renamed(value, renamed) for name, value in held.items()}
 

@@ -31,15 +31,17 @@ def guard(at: Evaluator, node: onnx.NodeProto) -> None:
     if not is_onnx(node.domain) or at.rw.version < _SINCE or node.op_type not in {*INDEXED, "Div", "Mod"}:
         return
     name = node.input[1]
+    # A division of floats by 0 does not fail.
     if at.rw.dtype(name) not in _INTEGERS or at.known(name) is not None:
         return
     dtype = helper.tensor_dtype_to_np_dtype(at.rw.dtype(name) or 0)
     value, op = at.value(name), at.op
     if node.op_type in ("Div", "Mod"):
-        zero, one = (at.value(at.stored(np.array(number, dtype))) for number in (0, 1))
-        safe = op.Where(op.Equal(value, zero), one, value)
+        zero, unit = (at.value(at.stored(np.array(number, dtype))) for number in (0, 1))
+        safe = op.Where(op.Equal(value, zero), unit, value)
     else:
         sizes = indexed_sizes(at, node)
+        # An axis of length 0 has no valid index.
         if sizes is None or not sizes.all():
             return
         low, high = (at.value(at.stored(bound.astype(dtype))) for bound in (-sizes, sizes - 1))

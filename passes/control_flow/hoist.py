@@ -25,20 +25,20 @@ def _hoist(graph: onnx.GraphProto, scope: Scope, outer: dict[str, str]) -> None:
     for tensor in graph.initializer:
         renamed[tensor.name] = _moved(tensor, tensor.name, scope)
     graph.ClearField("initializer")
-    kept = []
+    remaining_nodes = []
     for node in graph.node:
         value = _tensor_of(node)
         if value is not None:
             renamed[node.output[0]] = _moved(value, node.output[0], scope)
             continue
-        kept.append(node)
-        for place, name in enumerate(node.input):
-            node.input[place] = renamed.get(name, name)
+        remaining_nodes.append(node)
+        for index, name in enumerate(node.input):
+            node.input[index] = renamed.get(name, name)
         for _, _, inner in subgraphs(node):
             _hoist(inner, scope, renamed)
-    if len(kept) < len(graph.node):
+    if len(remaining_nodes) < len(graph.node):
         del graph.node[:]
-        graph.node.extend(kept)
+        graph.node.extend(remaining_nodes)
     for output in graph.output:
         output.name = renamed.get(output.name, output.name)
 

@@ -78,16 +78,17 @@ class _Folder:
         nodes: list[onnx.NodeProto] = []
         for index, node in enumerate(scope.body.node):
             facts.refine(node, opset)
-            taken = self._taken(node, facts)
-            if taken is not None:
+            branch = self._taken(node, facts)
+            if branch is not None:
+                # The If is gone, so its reads may have been the last ones of their values.
                 self.unread.update(names_read(node))
-                written = _spliced(node, taken, scope)
-                self._record(node, written, taken, scope, opset)
+                written = _spliced(node, branch, scope)
+                self._record(node, written, branch, scope, opset)
                 nodes += written
                 continue
             nodes.append(node)
-            for attribute, place, graph in subgraphs(node):
-                self.body(scope.inner(node, index, attribute, place, graph), facts, opset)
+            for attribute, graph_index, graph in subgraphs(node):
+                self.body(scope.inner(node, index, attribute, graph_index, graph), facts, opset)
         if len(nodes) != len(scope.body.node) or any(map(_is_if, scope.body.node)) or scope.leading_constants:
             del scope.body.node[:]
             scope.body.node.extend([*scope.leading_constants, *nodes])
@@ -98,13 +99,14 @@ class _Folder:
         if not _is_if(node) or not node.input:
             return None
         condition = facts.value(node.input[0])
+        # A condition of several elements is not valid.
         if condition is None or condition.size != 1:
             return None
         wanted = "then_branch" if condition.item() else "else_branch"
-        taken = next((graph for attribute, _, graph in subgraphs(node) if attribute == wanted), None)
-        if taken is None or taken.sparse_initializer or len(taken.output) != len(node.output):
+        branch = next((graph for attribute, _, graph in subgraphs(node) if attribute == wanted), None)
+        if branch is None or branch.sparse_initializer or len(branch.output) != len(node.output):
             return None
-        return taken
+        return branch
 
     def _record(
         self,
@@ -128,10 +130,10 @@ class _Folder:
                 serialised_after=None,
                 version_after=version,
                 opset=opset,
-                emitted=tuple(item.op_type for item in written),
+                emitted=tuple(branch_node.op_type for branch_node in written),
                 reason=reason,
                 exactness=Exactness.EXACT,
-                serialised_helpers=tuple(item.SerializeToString() for item in written),
+                serialised_helpers=tuple(branch_node.SerializeToString() for branch_node in written),
                 serialised_constants=(),
             )
         )
@@ -140,6 +142,7 @@ class _Folder:
 def _spliced(node: onnx.NodeProto, branch: onnx.GraphProto, scope: Scope) -> list[onnx.NodeProto]:
     """Return the nodes of a branch for the body of its If, whose outputs they give; initializers are moved to the body."""
     fresh = scope.names.fresh
+    # Initializers of the branch may have names that the body uses.
     renamed = {name: fresh(name) for name in sorted(initializer_names(branch))}
     for tensor in branch.initializer:
         copy = onnx.TensorProto()
@@ -148,14 +151,16 @@ def _spliced(node: onnx.NodeProto, branch: onnx.GraphProto, scope: Scope) -> lis
         scope.add_tensor(copy)
     produced = {name for inner in branch.node for name in inner.output if name}
     for inner, outer in zip(output_names(branch), node.output, strict=True):
+        # Only a node of the branch can take the name of the output.
         if outer and inner in produced and inner not in renamed:
             renamed[inner] = outer
-    given = set(renamed.values())
+    final_names = set(renamed.values())
     renamed |= {name: fresh(name) for name in sorted(produced - renamed.keys())}
     nodes = [_renamed(inner, renamed, scope) for inner in branch.node]
     for inner, outer in zip(output_names(branch), node.output, strict=True):
         source = renamed.get(inner, inner)
-        if outer and (source != outer or outer not in given):
+        # One value may be several outputs.
+        if outer and (source != outer or outer not in final_names):
             name = fresh(f"{outer}_identity")
             nodes.append(onnx.helper.make_node("Identity", [source], [outer], name=name))
     return nodes
@@ -167,10 +172,10 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], scope: Scope) -> on
     copy.CopyFrom(node)
     if copy.name:
         copy.name = scope.names.fresh(copy.name)
-    for place, name in enumerate(copy.output):
-        copy.output[place] = names.get(name, name)
-    for place, name in enumerate(copy.input):
-        copy.input[place] = names.get(name, name)
+    for index, name in enumerate(copy.output):
+        copy.output[index] = names.get(name, name)
+    for index, name in enumerate(copy.input):
+        copy.input[index] = names.get(name, name)
     for _, _, graph in subgraphs(copy):
         _rename_reads(graph, names)
     return copy
@@ -178,10 +183,11 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], scope: Scope) -> on
 
 def _rename_reads(graph: onnx.GraphProto, names: Mapping[str, str]) -> None:
     own = set(_defined(graph))
+    # Names that the graph defines itself hide outer ones.
     visible = {old: new for old, new in names.items() if old not in own}
     for node in graph.node:
-        for place, name in enumerate(node.input):
-            node.input[place] = visible.get(name, name)
+        for index, name in enumerate(node.input):
+            node.input[index] = visible.get(name, name)
         for _, _, inner in subgraphs(node):
             _rename_reads(inner, visible)
     for value in graph.output:

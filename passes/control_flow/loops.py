@@ -45,11 +45,12 @@ class _Rounds:
         self.at.rounds += 1
         try:
             with self.at.inside(self.node, "body"):
+                # The part of the body that does not depend on the round is written once.
                 if not self.count:
                     same, self.changing = _split(self.graph)
                     self.at.body(self.graph, self.env, same)
                 self.count += 1
-                inputs = {value.name: item for value, item in zip(self.graph.input, given, strict=True)}
+                inputs = {value.name: passed for value, passed in zip(self.graph.input, given, strict=True)}
                 return self.at.body(self.graph, self.env.new_child(inputs), self.changing)
         finally:
             self.at.rounds -= 1
@@ -93,15 +94,17 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             at.refuse(_stops(rounds.count), hint=_FIX)
         if not going:
             break
+        # A limit on rounds and nodes keeps the model small.
         _bound(at, rounds.count, most)
-        given = [
+        round_inputs = [
             at.constant(_of_rank(rounds.count, rounds.graph, 0)),
             at.constant(_of_rank(True, rounds.graph, 1)),
             *states,
         ]
-        condition, *results = rounds.run(given)
+        condition, *results = rounds.run(round_inputs)
         states = results[: len(states)]
         scanned.append(results[len(states) :])
+        # The condition of this round decides on the next one.
         going = at.number(Env({"": condition}), "")
     why = (
         "its number of rounds is known"
@@ -109,8 +112,8 @@ def loop(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         else "its condition is known"
     )
     stacked = [
-        _stacked(at, node, len(states) + place, items)
-        for place, items in enumerate(_columns(scanned, node, states))
+        _stacked(at, node, len(states) + output_index, round_values)
+        for output_index, round_values in enumerate(_columns(scanned, node, states))
     ]
     rounds.end(why)
     return [*states, *stacked]
@@ -150,7 +153,7 @@ def _bound(at: Evaluator, count: int, most: int | None) -> None:
 def _stacked(at: Evaluator, node: onnx.NodeProto, place: int, items: list[Held], axis: int = 0) -> Held:
     """Return a scan output: the values of all rounds along a new axis."""
     if items:
-        return at.stack([at.tensor(Env({"": item}), "") for item in items], axis)
+        return at.stack([at.tensor(Env({"": round_value}), "") for round_value in items], axis)
     name = node.output[place]
     if not name:
         return ""
@@ -163,6 +166,7 @@ def _stacked(at: Evaluator, node: onnx.NodeProto, place: int, items: list[Held],
 @handles("Scan")
 def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the rounds of a Scan over an axis whose size is known."""
+    # Scan-8 has other inputs.
     if at.rw.version < 9:
         at.refuse(
             "Scan has a batch axis below opset 9",
@@ -184,6 +188,7 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     rounds, scanned = _Rounds(at, node, env), list[list[Held]]()
     for number in range(count):
         elements = [
+            # A reversed input is read from its end.
             _element(at, source, count - 1 - number if reverse else number, axis)
             for source, axis, reverse in zip(sources, axes, backwards, strict=True)
         ]
@@ -194,10 +199,15 @@ def scan(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     reversed_ = attributes.get("scan_output_directions", [0] * len(columns))
     axes = attributes.get("scan_output_axes", [0] * len(columns))
     stacked = []
-    for place, (items, axis, reverse) in enumerate(zip(columns, axes, reversed_, strict=True)):
-        if axis < 0 and items:
-            axis += at.value(at.tensor(Env({"": items[0]}), "")).need_rank() + 1
-        stacked.append(_stacked(at, node, len(states) + place, items[::-1] if reverse else items, axis))
+    for output_index, (round_values, axis, reverse) in enumerate(zip(columns, axes, reversed_, strict=True)):
+        # A negative axis counts the new axis too.
+        if axis < 0 and round_values:
+            axis += at.value(at.tensor(Env({"": round_values[0]}), "")).need_rank() + 1
+        stacked.append(
+            _stacked(
+                at, node, len(states) + output_index, round_values[::-1] if reverse else round_values, axis
+            )
+        )
     rounds.end("the axis that it scans has a known size")
     return [*states, *stacked]
 
@@ -209,13 +219,16 @@ def _element(at: Evaluator, source: str, number: int, axis: int) -> str:
 @handles("SequenceMap")
 def sequence_map(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the body of a SequenceMap once for each element."""
-    given = [env.get(name, name) for name in node.input]
-    first = given[0]
+    held_inputs = [env.get(name, name) for name in node.input]
+    first = held_inputs[0]
     if not isinstance(first, SequenceOf):
         at.refuse(f"of {node.input[0]!r} it is not known which tensors it holds", code="sequences")
     rounds, results = _Rounds(at, node, env), list[list[Held]]()
     for number in range(len(first.elements)):
-        elements = [item.elements[number] if isinstance(item, SequenceOf) else item for item in given]
+        elements = [
+            held_input.elements[number] if isinstance(held_input, SequenceOf) else held_input
+            for held_input in held_inputs
+        ]
         results.append(rounds.run(elements))
     columns = zip(*results, strict=True) if results else [() for _ in output_names(rounds.graph)]
     rounds.end("the length of the sequence is known")

@@ -107,13 +107,13 @@ class _Direction:
                 self.at.refuse(f"no other operators replace its activation {name}", code="no-equal")
         # Those that have alpha and beta, and no others, take them from the lists in turn.
         alphas, betas = (list(options.get(f"activation_{name}", ())) for name in ("alpha", "beta"))
-        found: list[Activation] = []
+        activations: list[Activation] = []
         for name in named:
-            given = {}
+            settings = {}
             if name == "HardSigmoid":
-                given = {"alpha": alphas.pop(0) if alphas else 0.2, "beta": betas.pop(0) if betas else 0.5}
-            found.append(partial(getattr(self.op, name), **given))
-        return found[self.number * len(default) : (self.number + 1) * len(default)]
+                settings = {"alpha": alphas.pop(0) if alphas else 0.2, "beta": betas.pop(0) if betas else 0.5}
+            activations.append(partial(getattr(self.op, name), **settings))
+        return activations[self.number * len(default) : (self.number + 1) * len(default)]
 
     def _limit(self, value: Value) -> Value:
         limit = self.options.get("clip")
@@ -145,8 +145,8 @@ class _Direction:
         if self.c is None:
             self.c = added
         else:
-            kept = 1 - i if self.options.get("input_forget") else sigmoid(self._limit(f))
-            self.c = kept * self.c + added
+            forget_gate = 1 - i if self.options.get("input_forget") else sigmoid(self._limit(f))
+            self.c = forget_gate * self.c + added
         if self._peepholes:
             o = o + self._peepholes[1] * self.c
         return sigmoid(self._limit(o)) * last(self.c)
@@ -180,6 +180,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     turned = bool(options.get("layout"))
     x = at.op.Transpose(at.value(names[0]), perm=[1, 0, 2]) if turned else at.value(names[0])
     shape = x.static
+    # The number of steps must be known.
     if shape is None:
         at.refuse(f"the dims of {names[0]!r} are not fixed", hint=FIX_DIMS)
     if len(shape) != 3 and at.guard is not None:
@@ -192,6 +193,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     columns, last_h, last_c = [], [], []
     for number in range(2 if kind == "bidirectional" else 1):
         direction = _Direction(at, node.op_type, names, x, options, number)
+        # The reverse direction reads the input from its end.
         order = range(shape[0] - 1, -1, -1) if kind == "reverse" or number else range(shape[0])
         states = {step: direction.step(direction.inputs[step]).name for step in order}
         columns.append(at.stack([states[step] for step in range(shape[0])], 0))
@@ -204,7 +206,7 @@ def recurrent(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         perms = ([2, 0, 1, 3], [1, 0, 2], [1, 0, 2])
         y = [at.op.Transpose(at.value(name), perm=perm).name for name, perm in zip(y, perms, strict=False)]
     at.rw.exactness = Exactness.EQUIVALENT
-    cost = sum(multiplications(item, at.rw) for item in at.rw.preceding[start:])
+    cost = sum(multiplications(written_node, at.rw) for written_node in at.rw.preceding[start:])
     at.expanded(f"its {count_and_verb(shape[0], 'step', 'are')} written out, {cost:,} multiplications", start)
     return list(y)
 

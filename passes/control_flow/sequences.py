@@ -26,15 +26,16 @@ def _elements(at: Evaluator, node: onnx.NodeProto, env: Env) -> tuple[Held, ...]
 
 def _place(at: Evaluator, node: onnx.NodeProto, env: Env, index: int, default: int, end: int) -> int | None:
     """Return a position from the front that lies before `end`; None if it is computed at run time."""
+    # The position is an optional input.
     name = node.input[index] if len(node.input) > index else ""
-    place = at.number(env, name) if name else default
-    if place is None:
+    position = at.number(env, name) if name else default
+    if position is None:
         return None
-    if place < 0:  # from the end of the sequence; an insertion has one more place
-        place += end - 1 if node.op_type == "SequenceInsert" and name else end
-    if not 0 <= place < end:
+    if position < 0:  # from the end of the sequence; an insertion has one more place
+        position += end - 1 if node.op_type == "SequenceInsert" and name else end
+    if not 0 <= position < end:
         at.refuse(f"its position is not in the sequence, which has {end} places", code="sequences")
-    return place
+    return position
 
 
 def _known(at: Evaluator, place: int | None) -> int:
@@ -53,27 +54,28 @@ def construct(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 def insert(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Hold one element more, by default at the end."""
     elements = _elements(at, node, env)
-    place = _known(at, _place(at, node, env, 2, len(elements), len(elements) + 1))
-    return [SequenceOf((*elements[:place], env.get(node.input[1], node.input[1]), *elements[place:]))]
+    position = _known(at, _place(at, node, env, 2, len(elements), len(elements) + 1))
+    return [SequenceOf((*elements[:position], env.get(node.input[1], node.input[1]), *elements[position:]))]
 
 
 @handles("SequenceErase")
 def erase(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Hold one element less, by default the last."""
     elements = _elements(at, node, env)
-    place = _known(at, _place(at, node, env, 1, -1, len(elements)))
-    return [SequenceOf((*elements[:place], *elements[place + 1 :]))]
+    position = _known(at, _place(at, node, env, 1, -1, len(elements)))
+    return [SequenceOf((*elements[:position], *elements[position + 1 :]))]
 
 
 @handles("SequenceAt")
 def element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Return an element; for a position that is computed, a Gather from all, which must be of one shape."""
     elements = _elements(at, node, env)
-    place = _place(at, node, env, 1, 0, len(elements))
-    if place is not None:
-        return [elements[place]]
-    names = [item for item in elements if isinstance(item, str)]
+    position = _place(at, node, env, 1, 0, len(elements))
+    if position is not None:
+        return [elements[position]]
+    names = [held_element for held_element in elements if isinstance(held_element, str)]
     shapes = {at.static(name) for name in names}
+    # A sequence may hold sequences, which cannot be stacked.
     if len(names) < len(elements) or len(shapes) != 1 or None in shapes:
         at.refuse(
             "its position is computed at run time, and the elements are not known to be of one shape",
@@ -94,8 +96,8 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Hold the outputs of a Split."""
     attributes, source = attributes_of(node), at.tensor(env, node.input[0])
     axis, shape = int(attributes.get("axis", 0)), at.rw.shape(source)
-    given = node.input[1] if len(node.input) > 1 else ""
-    lengths = at.known(at.tensor(env, given)) if given else np.array(1)
+    lengths_name = node.input[1] if len(node.input) > 1 else ""
+    lengths = at.known(at.tensor(env, lengths_name)) if lengths_name else np.array(1)
     size = None if shape is None else shape[axis]
     if shape is None or lengths is None or (size is None and not lengths.ndim):
         at.refuse(
@@ -103,6 +105,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
             code="sequences",
             hint=FIX_DIMS,
         )
+    # One number is the length of each part; several are the lengths of all.
     parts = part_lengths(lengths, size)
     if parts is None:
         at.refuse(f"an axis of {size} elements is not written as parts of {int(lengths)}", code="sequences")
@@ -112,6 +115,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
         if len(parts) == 1
         else [at.name_of(part) for part in at.split(at.value(source), parts, axis)]
     )
+    # Only a sequence of single elements loses the axis.
     if drops_axis(attributes.get("keepdims", 1), lengths, parts):
         names = [at.name_of(at.op.Squeeze(at.value(name), [axis])) for name in names]
     return [SequenceOf(tuple(names))]
@@ -121,7 +125,7 @@ def split(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 def join(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Return the elements joined along an axis, or along a new one."""
     elements, attributes = _elements(at, node, env), attributes_of(node)
-    names = [at.tensor(Env({"": item}), "") for item in elements]
+    names = [at.tensor(Env({"": held_element}), "") for held_element in elements]
     if not names:
         at.refuse("it joins the tensors of an empty sequence", code="invalid-node")
     axis, new = int(attributes["axis"]), bool(attributes.get("new_axis", 0))

@@ -102,9 +102,17 @@ class MigrateDomains(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Migrate `model` in place."""
-        for domain, asked in sorted(self.opsets.items()):
-            check_opset(domain, asked.opset)
-            lift_domain(model, domain, asked.opset, log, self.name, newer=asked.newer, beside=self.beside)
+        for domain, wanted_opset in sorted(self.opsets.items()):
+            check_opset(domain, wanted_opset.opset)
+            lift_domain(
+                model,
+                domain,
+                wanted_opset.opset,
+                log,
+                self.name,
+                newer=wanted_opset.newer,
+                beside=self.beside,
+            )
         return model
 
 
@@ -125,7 +133,7 @@ class LowerDomains(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Lower `model` in place."""
-        for domain, asked in sorted(self.opsets.items()):
-            if asked.newer == "lower":
-                lower_domain(model, domain, asked.opset, log, self.name, beside=self.beside)
+        for domain, wanted_opset in sorted(self.opsets.items()):
+            if wanted_opset.newer == "lower":
+                lower_domain(model, domain, wanted_opset.opset, log, self.name, beside=self.beside)
         return model

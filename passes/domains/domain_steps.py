@@ -29,8 +29,8 @@ __all__ = ["lift_domain", "lower_domain", "newest_import"]
 
 def newest_import(proto: onnx.ModelProto, domain: str) -> int | None:
     """Return the newest opset of a domain that the model or a function of it imports, None if none does."""
-    found = [imported(owner.opset_import, domain) for owner in owners(proto)]
-    return max((version for version in found if version is not None), default=None)
+    imported_versions = [imported(owner.opset_import, domain) for owner in owners(proto)]
+    return max((version for version in imported_versions if version is not None), default=None)
 
 
 def lift_domain(
@@ -84,14 +84,16 @@ def lower_domain(
     """
     proto = model.proto
     newest = newest_import(proto, domain)
+    # Older bodies need no step.
     if newest is None or newest <= opset:
         return
     lower = Lower(proto, log, pass_name, domain, target=opset)
     ir_version = max(4, proto.ir_version)
     _, dead = _rewrite(model, lower, domain, opset, beside, lambda version: version > opset, ir_version)
     if lower.refusals:
-        nearest = max(item.nearest for item in lower.refusals)
-        first = next(item.error for item in lower.refusals if item.nearest == nearest)
+        nearest = max(refusal.nearest for refusal in lower.refusals)
+        # The nearest opset is the one that no node refuses.
+        first = next(refusal.error for refusal in lower.refusals if refusal.nearest == nearest)
         raise CannotMigrate(
             first.reason,
             code=first.code,

@@ -39,7 +39,7 @@ def build(options: CoreOptions) -> Iterator[Placed]:
         from .domain_opsets import LowerMl
 
         yield Phase.LOWER_DOMAINS, LowerMl(opset=ml[0], **beside(options))
-    if any(asked.newer == "lower" for asked in custom.values()):
+    if any(custom_opset.newer == "lower" for custom_opset in custom.values()):
         from .domain_opsets import LowerDomains
 
         yield Phase.LOWER_DOMAINS, LowerDomains(opsets=custom, **beside(options))
@@ -51,13 +51,14 @@ def _custom(options: CoreOptions, opsets: dict[str, tuple[int, bool]]) -> dict[s
 
     from ..target_opsets import newer
 
-    asked = {domain: value for domain, value in opsets.items() if domain not in ("ai.onnx", ML)}
-    if not asked:
+    custom_opsets = {domain: value for domain, value in opsets.items() if domain not in ("ai.onnx", ML)}
+    if not custom_opsets:
         return {}
     from .domain_opsets import CustomOpset
 
     return {
-        domain: CustomOpset(opset, newer(options, at_least)) for domain, (opset, at_least) in asked.items()
+        domain: CustomOpset(opset, newer(options, at_least))
+        for domain, (opset, at_least) in custom_opsets.items()
     }
 
 

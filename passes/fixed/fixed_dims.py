@@ -76,10 +76,12 @@ class FixDims(ObligedPass):
         """Fix the dims of `model` in place. Raises UsageError for a name that does not exist and for another size."""
         graph, before = model.proto.graph, Interface.of(model.proto).inputs
         symbols = self._fix_inputs(graph, self.fix, model, log)
+        # Sizes of the user's data fill in the remaining dims.
         if self.all_dims and open_axes(graph):
             symbols |= self._fix_inputs(graph, self._sizes_of_data(model), model, log)
             _require_sizes(open_axes(graph))
         if Interface.of(model.proto).inputs != before:
+            # Declared inner shapes belong to the open dims.
             drop_value_info(model.proto)
         try:
             inferred = inferred_outputs(model.proto)
@@ -92,14 +94,18 @@ class FixDims(ObligedPass):
                 severity="warning",
             )
         for value in graph.output:
-            declared, found = dims_of(value), inferred.get(value.name)
+            declared, inferred_dims = dims_of(value), inferred.get(value.name)
             if declared is None:
                 continue
-            known = found if found is not None and len(found) == len(declared) else (None,) * len(declared)
+            new_dims = (
+                inferred_dims
+                if inferred_dims is not None and len(inferred_dims) == len(declared)
+                else (None,) * len(declared)
+            )
             # An inferred number is certain. That an output's symbol, or expression, is of the inputs' symbols, exporters declare.
             dims = tuple(
                 new if isinstance(new, int) else _declared(old, symbols)
-                for old, new in zip(declared, known, strict=True)
+                for old, new in zip(declared, new_dims, strict=True)
             )
             if dims != declared:
                 set_dims(value, dims)
@@ -147,19 +153,19 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
     if not axes:
         return
     texts, fixes = [], []
-    for name, found in axes.items():
-        if len(found) == MOST_AXES:
+    for name, open_symbols in axes.items():
+        if len(open_symbols) == MOST_AXES:
             texts.append(f"the rank of {name!r}")
             fixes.append(f"{name}:SIZES")
-        for axis, symbol in found.items() if len(found) < MOST_AXES else ():
+        for axis, symbol in open_symbols.items() if len(open_symbols) < MOST_AXES else ():
             named = symbol if symbol not in UNNAMED else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")
-    asked = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))
+    options_text = " ".join(f"--fix-shape {fix}" for fix in dict.fromkeys(fixes))
     raise UsageError(
         f"a static model needs a size for {'; '.join(texts)}",
         code="no-size",
-        hint=f"give {asked}, of at least 1 as 0 stands for an open dim, or --input-data with inputs of these sizes",
+        hint=f"give {options_text}, of at least 1 as 0 stands for an open dim, or --input-data with inputs of these sizes",
     )
 
 

@@ -81,7 +81,8 @@ class FixValues(ObligedPass):
                 log.note(self.name, "fixed-values", f"input {port} is the constant {text}", subject=port.name)
         graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in values.items())
         with_defaults = model.copy()
-        for place in reversed(range(len(graph.input))):
-            if graph.input[place].name in values:
-                del graph.input[place]
+        # From the end, because each deletion moves the inputs behind it.
+        for index in reversed(range(len(graph.input))):
+            if graph.input[index].name in values:
+                del graph.input[index]
         return PassResult(model, Fed(values, with_defaults))

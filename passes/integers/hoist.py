@@ -56,9 +56,9 @@ class _Hoist:
             steps = list(self.behind[None])
             for step in self.frame.steps:
                 steps += [step, *self.behind.get(step, ())]
-            kept = [step.node for step in steps if step not in self.gone]
+            remaining_nodes = [step.node for step in steps if step not in self.gone]
             del self.frame.body.node[:]
-            self.frame.body.node.extend(kept)
+            self.frame.body.node.extend(remaining_nodes)
         return count
 
     def _pass(self, step: Step) -> bool:
@@ -69,17 +69,19 @@ class _Hoist:
             return False
         readers = [reader for reader, _ in moved.readers]
         kinds = {_kind(reader) if reader.frame is self.frame else 0 for reader in readers}
+        # All readers must be Casts to one type.
         if len(kinds) != 1 or not (kind := kinds.pop()) or self.ranges.fit(moved):
             return False
         if source.frame is not self.frame:
             return False
-        made = readers[0].node.output[0]
+        # All readers are the same Cast, so one Cast in front of the node replaces them.
+        cast_name = readers[0].node.output[0]
         for reader in readers[1:]:
             reader.node.op_type = "Identity"
             del reader.node.attribute[:]
-            reader.node.input[0] = made
+            reader.node.input[0] = cast_name
         self.gone.add(readers[0])
-        step.node.output[0] = made
+        step.node.output[0] = cast_name
         step.node.input[0] = self._cast(step, source, kind)
         return True
 
@@ -92,9 +94,9 @@ class _Hoist:
             node = onnx.helper.make_node(
                 "Cast", [source.name], [name], self.names.fresh(f"{name}_cast"), to=kind
             )
-            made = Step(node, self.frame, step.index, step.version, [source], [None])
-            self.behind[source.maker].append(made)
-            source.readers.append((made, 0))
+            cast_step = Step(node, self.frame, step.index, step.version, [source], [None])
+            self.behind[source.maker].append(cast_step)
+            source.readers.append((cast_step, 0))
         return name
 
 
@@ -102,4 +104,4 @@ def _kind(reader: Step) -> int:
     """Return the type that a Cast gives, 0 for any other node."""
     if not reader.is_a("Cast"):
         return 0
-    return next((int(item.i) for item in reader.node.attribute if item.name == "to"), 0)
+    return next((int(attribute.i) for attribute in reader.node.attribute if attribute.name == "to"), 0)

@@ -168,10 +168,11 @@ class Int32(Pass):
 
     def _report_outputs(self, graph: Frame, ranges: Ranges, log: ChangeLog) -> frozenset[str]:
         """Return the outputs that may be beyond int32 and keep their type, and name them."""
-        found = {declared.name: graph.find(declared.name) for declared in graph.body.output}
+        values_by_name = {declared.name: graph.find(declared.name) for declared in graph.body.output}
+        # A caller expects the declared type.
         beyond = {
             name: value
-            for name, value in found.items()
+            for name, value in values_by_name.items()
             if value is not None and value.dtype == TensorProto.INT64 and not ranges.in_int32(value)
         }
         for name, value in beyond.items():
@@ -191,9 +192,9 @@ class Int32(Pass):
         wrapping = {
             value
             for step, change in plan.changes.items()
-            for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
+            for input_index, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
             if changes and value is not None and not ranges.fit(value)
-            if ranges.reads_low_bits(step, place)
+            if ranges.reads_low_bits(step, input_index)
         }
         if wrapping:
             log.note(
@@ -246,14 +247,18 @@ def _decide(step: Step, plan: Plan, ranges: Ranges) -> None:
     if change is None:
         return
     refusing = refusing_target(step, plan)
+    # The runtime must support the node in int32.
     if refusing is not None:
         plan.kept[step] = f"{refusing} does not take it in int32"
     elif _lacks_kernel(step):
         plan.kept[step] = "ONNX Runtime does not have the operator in int32"
     else:
+        # Some inputs must be int64 by the standard, such as axes and shapes.
         staying = _STAYING.get(step.node.op_type, ()) if not step.domain else ()
-        taken = tuple(changes and place not in staying for place, changes in enumerate(change.inputs))
-        _enter(step, Retyping(taken, change.outputs), plan, ranges)
+        changed_inputs = tuple(
+            changes and input_index not in staying for input_index, changes in enumerate(change.inputs)
+        )
+        _enter(step, Retyping(changed_inputs, change.outputs), plan, ranges)
 
 
 def _lacks_kernel(step: Step) -> bool:
@@ -265,10 +270,12 @@ def _lacks_kernel(step: Step) -> bool:
 
 def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
     """Enter a change for the type variables whose values all fit int32."""
-    known = constraints(step.domain, step.node.op_type, step.version)
+    operator_constraints = constraints(step.domain, step.node.op_type, step.version)
 
     def variable(place: int, *, output: bool) -> str:
-        formal = known.formal(place, output=output) if known is not None else None
+        formal = (
+            operator_constraints.formal(place, output=output) if operator_constraints is not None else None
+        )
         # Outputs of an If are of one variable, and of a type each.
         return formal.variable if formal is not None and formal.alike else f"{output} {place}"
 
@@ -279,6 +286,7 @@ def _enter(step: Step, change: Retyping, plan: Plan, ranges: Ranges) -> None:
             (True, step.outputs, change.outputs),
         )
         for place, (value, changes) in enumerate(zip(values, flags, strict=True))
+        # A limit beyond int32 may be clamped without an effect.
         if changes and value is not None and not _is_clamped(step, place, value, output=output)
         if not ranges.in_int32(value) and (output or not ranges.reads_low_bits(step, place))
     ]
@@ -300,8 +308,8 @@ def _limits(value: Value, ranges: Ranges) -> str:
 
 
 def _is_clamped(step: Step, place: int, value: Value, *, output: bool) -> bool:
-    places = _CLAMPED.get(step.node.op_type, ()) if not step.domain and not output else ()
-    return place in places and value.tensor is not None
+    clamped_inputs = _CLAMPED.get(step.node.op_type, ()) if not step.domain and not output else ()
+    return place in clamped_inputs and value.tensor is not None
 
 
 def _keep_edges(steps: Iterable[Step], plan: Plan) -> None:
@@ -309,7 +317,8 @@ def _keep_edges(steps: Iterable[Step], plan: Plan) -> None:
     for step in steps:
         value = step.outputs[0] if step.outputs else None
         if step.is_a("Cast") and step in plan.changes and value is not None and not value.is_output:
-            wanted = {plan.wanted(reader, place) for reader, place in value.readers}
+            wanted = {plan.wanted(reader, input_index) for reader, input_index in value.readers}
+            # Another Cast behind this one would be useless.
             if wanted == {TensorProto.INT64}:
                 del plan.changes[step]
 

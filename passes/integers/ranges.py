@@ -78,8 +78,8 @@ class Ranges:
         """Return the range of a value, None for one that may be anything."""
         if value is None:
             return None
-        known = self.found.get(value)
-        return known if known is not None else _LIMITS.get(value.dtype or 0)
+        found_range = self.found.get(value)
+        return found_range if found_range is not None else _LIMITS.get(value.dtype or 0)
 
     def shape(self, value: Value | None) -> tuple[int | None, ...] | None:
         """Return the shape of a value."""
@@ -136,8 +136,10 @@ def _find_wrapping(values: Iterable[Value | None], graph: Frame, ranges: Ranges)
     for value in values:
         if value is None or value.is_output or not value.readers or value.dtype != TensorProto.INT64:
             continue
+        # A value that fits needs no wrapping.
         if not ranges.fit(value) and all(
-            reader.frame is graph and ranges.reads_low_bits(reader, place) for reader, place in value.readers
+            reader.frame is graph and ranges.reads_low_bits(reader, input_index)
+            for reader, input_index in value.readers
         ):
             ranges.wrapping.add(value)
 
@@ -148,12 +150,13 @@ def _frame(frame: Frame, ranges: Ranges) -> None:
             continue
         is_port = ranges.ports and not frame.key and value.tensor is None and value.dtype == TensorProto.INT64
         ranges.enter(value, INT32 if is_port else _stored(value, ranges))
+    # The bodies come first, because the outputs of a node with bodies follow from theirs.
     for step in frame.steps:
         for _, inner in step.inner:
             _frame(inner, ranges)
-        for output, known in zip(step.outputs, _outputs(step, ranges), strict=False):
+        for output, output_range in zip(step.outputs, _outputs(step, ranges), strict=False):
             if output is not None:
-                ranges.enter(output, known)
+                ranges.enter(output, output_range)
 
 
 def _outputs(step: Step, ranges: Ranges) -> Iterable[Interval | None]:
@@ -198,23 +201,27 @@ def _find_indices(graph: Frame, ranges: Ranges) -> None:
         axis = _INDICES.get(step.node.op_type) if not step.domain else None
         if axis is not None and len(step.inputs) > 1 and step.inputs[1] is not None:
             shape, axis = ranges.shape(step.inputs[0]), attributes_of(step.node).get("axis", axis)
+            # An unknown axis gives no range.
             size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
             if size is not None and ranges.elements(step.inputs[1]):
                 _narrow(step.inputs[1], (-size, size - 1), ranges)
             continue
-        known = ranges.indices.get(step.outputs[0]) if step.outputs and step.outputs[0] is not None else None
-        if known is None or step.domain or any(value.frame is not graph for value in step.read):
+        index_range = (
+            ranges.indices.get(step.outputs[0]) if step.outputs and step.outputs[0] is not None else None
+        )
+        if index_range is None or step.domain or any(value.frame is not graph for value in step.read):
             continue
+        # These nodes move elements, so the range holds before them as well.
         if step.node.op_type in _WHOLE:
             for moved in step.inputs if step.is_a("Concat") else step.inputs[:1]:
-                _narrow(moved, known, ranges)
+                _narrow(moved, index_range, ranges)
         elif (
             step.is_a("Pad")
             and (pads := _stored(step.inputs[1], ranges) if len(step.inputs) > 1 else None) is not None
         ):
-            _narrow(step.inputs[0] if pads[0] >= 0 else None, known, ranges)
+            _narrow(step.inputs[0] if pads[0] >= 0 else None, index_range, ranges)
         elif step.is_a("Add", "Sub"):
-            _before_sum(step, known, ranges)
+            _before_sum(step, index_range, ranges)
 
 
 def _before_sum(step: Step, known: Interval, ranges: Ranges) -> None:

@@ -49,27 +49,27 @@ def widened(known: Interval, largest: float) -> Interval | None:
 
 def hull(ranges: Iterable[Interval | None]) -> Interval | None:
     """Return the smallest range around all of some."""
-    known = list(ranges)
-    found = [each for each in known if each is not None]
-    if not found or len(found) < len(known):
+    all_ranges = list(ranges)
+    known_ranges = [each for each in all_ranges if each is not None]
+    if not known_ranges or len(known_ranges) < len(all_ranges):
         return None
-    return (min(low for low, _ in found), max(high for _, high in found))
+    return (min(low for low, _ in known_ranges), max(high for _, high in known_ranges))
 
 
 def _corners(a: Interval, b: Interval, function: Callable[[float, float], float]) -> Interval:
-    found = [function(x, y) for x in a for y in b]
-    return (min(found), max(found))
+    corner_values = [function(x, y) for x in a for y in b]
+    return (min(corner_values), max(corner_values))
 
 
 def _of(*places: int) -> Rule:
     """The elements of these inputs, or of all, moved, left out or repeated."""
 
     def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
-        given = (
-            [step.inputs[place] for place in places if place < len(step.inputs)] if places else step.inputs
+        moved_values = (
+            [step.inputs[index] for index in places if index < len(step.inputs)] if places else step.inputs
         )
-        known = hull(ranges.of(value) for value in given if value is not None)
-        return [known] * len(step.outputs)
+        whole_range = hull(ranges.of(value) for value in moved_values if value is not None)
+        return [whole_range] * len(step.outputs)
 
     return rule
 
@@ -78,12 +78,12 @@ def _elements(function: Callable[..., Interval | None]) -> Rule:
     """An element-wise operator, by its function of ranges."""
 
     def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
-        known = [ranges.of(value) for value in step.inputs]
-        given = [each for each in known if each is not None]
-        if len(given) < len(known):
+        input_ranges = [ranges.of(value) for value in step.inputs]
+        known_ranges = [each for each in input_ranges if each is not None]
+        if len(known_ranges) < len(input_ranges):
             return [None]
         try:
-            return [function(*given)]
+            return [function(*known_ranges)]
         except (ZeroDivisionError, ValueError, OverflowError):
             return [None]
 
@@ -127,18 +127,18 @@ def _bits(a: Interval, b: Interval) -> Interval:
 def _sum(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
     """A sum of some elements of the input, as many as the output has fewer."""
     x, y = step.inputs[0], step.outputs[0]
-    known, whole, left = ranges.of(x), ranges.elements(x), ranges.elements(y)
-    if known is None or whole is None or left is None:
+    element_range, whole, output_elements = ranges.of(x), ranges.elements(x), ranges.elements(y)
+    if element_range is None or whole is None or output_elements is None:
         return [None]
-    count = whole if step.is_a("CumSum") else math.ceil(whole / max(1, left))
-    return [(min(0, known[0] * count), max(0, known[1] * count))]
+    count = whole if step.is_a("CumSum") else math.ceil(whole / max(1, output_elements))
+    return [(min(0, element_range[0] * count), max(0, element_range[1] * count))]
 
 
 def _mean(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
     """Return the range of a mean. Its sum must not overflow."""
     summed = _sum(step, ranges, attributes)[0]
-    known = ranges.of(step.inputs[0])
-    return [None if summed is None or known is None else hull((summed, known))]
+    element_range = ranges.of(step.inputs[0])
+    return [None if summed is None or element_range is None else hull((summed, element_range))]
 
 
 def _product(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
@@ -150,21 +150,22 @@ def _product(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | No
 
 
 def _cast(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
-    known, made = ranges.of(step.inputs[0]), step.outputs[0]
-    if known is None or made is None:
+    source_range, output = ranges.of(step.inputs[0]), step.outputs[0]
+    if source_range is None or output is None:
         return [None]
-    if made.dtype in _INTEGERS:
-        return [(math.trunc(known[0]), math.trunc(known[1]))]
-    return [None if made.dtype == TensorProto.BOOL else known]
+    # A Cast to an integer truncates.
+    if output.dtype in _INTEGERS:
+        return [(math.trunc(source_range[0]), math.trunc(source_range[1]))]
+    return [None if output.dtype == TensorProto.BOOL else source_range]
 
 
 def _clip(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
-    known = ranges.of(step.inputs[0])
-    if known is None:
+    source_range = ranges.of(step.inputs[0])
+    if source_range is None:
         return [None]
-    low, high = known
-    for place, name in ((1, "min"), (2, "max")):
-        value = step.inputs[place] if place < len(step.inputs) else None
+    low, high = source_range
+    for input_index, name in ((1, "min"), (2, "max")):
+        value = step.inputs[input_index] if input_index < len(step.inputs) else None
         if value is None and name not in attributes:
             continue
         bound = ranges.of(value) if value is not None else (attributes[name], attributes[name])
@@ -181,8 +182,8 @@ def _index(place: int) -> Rule:
     def rule(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interval | None]:
         shape, axis = ranges.shape(step.inputs[0]), attributes.get("axis", -1 if step.is_a("TopK") else 0)
         size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-        found = None if size is None else (0, max(0, size - 1))
-        return [*[ranges.of(step.inputs[0])] * place, found]
+        index_range = None if size is None else (0, max(0, size - 1))
+        return [*[ranges.of(step.inputs[0])] * place, index_range]
 
     return rule
 
@@ -193,8 +194,8 @@ def _places(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | Non
     sizes = [size or 2**63 for shape in shapes for size in shape or [None]]
     if step.is_a("Unique"):
         count = ranges.elements(step.inputs[0])
-        places: Interval | None = None if count is None else (0, count)
-        return [ranges.of(step.inputs[0]), places, places, places]
+        index_range: Interval | None = None if count is None else (0, count)
+        return [ranges.of(step.inputs[0]), index_range, index_range, index_range]
     return [(0, max(sizes)) if sizes else None]
 
 

@@ -23,15 +23,16 @@ def write_defaults(proto: ModelProto, target: int) -> int:
         if function.attribute_proto
     }
     written = 0
+    # Calls may be in functions and sub-graphs, too.
     for located in bodies(proto):
         for node in located.body.node:
             for name, default in defaults.get(called(node), {}).items():
-                given = next((attribute for attribute in node.attribute if attribute.name == name), None)
-                if given is None:
+                stated = next((attribute for attribute in node.attribute if attribute.name == name), None)
+                if stated is None:
                     node.attribute.add().CopyFrom(default)
                     written += 1
-                elif given.ref_attr_name:
-                    _check_handed_on(proto, located.owner, node, located.path, given.ref_attr_name, target)
+                elif stated.ref_attr_name:
+                    _check_handed_on(proto, located.owner, node, located.path, stated.ref_attr_name, target)
     for function in functions.values():
         function.attribute.extend(default.name for default in function.attribute_proto)
         del function.attribute_proto[:]
@@ -57,15 +58,16 @@ def _check_handed_on(
 
 def merge_overloads(proto: ModelProto) -> int:
     """Give functions that differ by their overload names of their own, also where they are called; return how many."""
-    taken = {(function.domain, function.name) for function in proto.functions}
+    # Older IR versions know functions by domain and name alone.
+    used_names = {(function.domain, function.name) for function in proto.functions}
     new: dict[tuple[str, str, str], str] = {}
     for function in proto.functions:
         if function.overload:
             name, number = f"{function.name}_{function.overload}", 0
-            while (function.domain, f"{name}_{number}" if number else name) in taken:
+            while (function.domain, f"{name}_{number}" if number else name) in used_names:
                 number += 1
             name = f"{name}_{number}" if number else name
-            taken.add((function.domain, name))
+            used_names.add((function.domain, name))
             new[function_key(function)] = name
     for node in all_nodes(proto):
         key = called(node)

@@ -29,6 +29,7 @@ def _move(proto: ModelProto) -> int:
     for key, body in nested_bodies(proto.graph):
         if not key or not isinstance(body, GraphProto):
             continue
+        # An initializer that is an input is a default, which stays.
         inputs = {value.name for value in body.input}
         renamed: dict[str, str] = {}
         for tensor in body.initializer:
@@ -40,9 +41,9 @@ def _move(proto: ModelProto) -> int:
         if not renamed:
             continue
         moved += len(renamed)
-        kept = [tensor for tensor in body.initializer if tensor.name in inputs]
+        body_inputs = [tensor for tensor in body.initializer if tensor.name in inputs]
         del body.initializer[:]
-        body.initializer.extend(kept)
+        body.initializer.extend(body_inputs)
         returned = [value.name for value in body.output if value.name in renamed]
         _rename_reads(body, renamed)
         # A sub-graph must produce what it returns: a name of the graph around it is refused by ONNX Runtime.
@@ -57,13 +58,14 @@ def _move(proto: ModelProto) -> int:
 def _rename_reads(graph: GraphProto, renamed: Mapping[str, str]) -> None:
     """Rename what the nodes of a graph read, also in sub-graphs that do not define the name themselves."""
     for node in graph.node:
-        for place, name in enumerate(node.input):
+        for index, name in enumerate(node.input):
             if name in renamed:
-                node.input[place] = renamed[name]
+                node.input[index] = renamed[name]
         for _, _, inner in subgraphs(node):
             own = {value.name for value in inner.input} | {tensor.name for tensor in inner.initializer}
             own.update(name for each in inner.node for name in each.output)
             visible = {name: new for name, new in renamed.items() if name not in own}
+            # A body must define its outputs itself.
             returned = [value.name for value in inner.output if value.name in visible]
             _rename_reads(inner, visible)
             for name in dict.fromkeys(returned):

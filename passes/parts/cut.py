@@ -74,7 +74,7 @@ class Cut(ObligedPass):
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Return the first part."""
-        outputs, inputs = (named_values(asked, model.proto) for asked in (self.outputs, self.inputs))
+        outputs, inputs = (named_values(request, model.proto) for request in (self.outputs, self.inputs))
         first = cut(model, outputs, inputs)
         rest = rest_behind(model, outputs) if self.rest else None
         if rest is not None:
@@ -116,10 +116,10 @@ def _in_both(model: Model, first: Model, rest: Model) -> tuple[int, list[str]]:
     reached = dependents(model.proto, {value.name for value in fed_inputs(model.proto.graph)})
     in_first = producers(first.proto.graph).keys() & reached
     both = [node for node in rest.proto.graph.node if not in_first.isdisjoint(node.output)]
-    made = {name for node in both for name in node.output}
-    others = (node for node in rest.proto.graph.node if made.isdisjoint(node.output))
+    computed_twice = {name for node in both for name in node.output}
+    others = (node for node in rest.proto.graph.node if computed_twice.isdisjoint(node.output))
     read = (name for node in others for name in names_read(node))
-    wanted = (name for name in (*read, *output_names(rest.proto.graph)) if name in made & reached)
+    wanted = (name for name in (*read, *output_names(rest.proto.graph)) if name in computed_twice & reached)
     return len(both), list(dict.fromkeys(wanted))
 
 

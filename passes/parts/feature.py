@@ -58,8 +58,8 @@ def build(options: PartOptions) -> Iterator[Placed]:
     from .cut import Cut
 
     outputs, inputs = (
-        asked if isinstance(asked, str) else tuple(asked)
-        for asked in (options.extract_outputs, options.extract_inputs)
+        request if isinstance(request, str) else tuple(request)
+        for request in (options.extract_outputs, options.extract_inputs)
     )
     yield Phase.PART, Cut(outputs=outputs, inputs=inputs, rest=options.split)
 

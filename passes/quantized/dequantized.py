@@ -68,26 +68,29 @@ def dequantized(
 ) -> Value:
     """Return the number before it was quantised, with the same moves applied; a constant is dequantised at once."""
     moves, source = _moves_behind(x.name, op.rw.producer)
+    # Moves between the pair move the float in the same way.
     if source is not None and source.op_type == "QuantizeLinear":
         value = _scaled(op, Value(op, source.input[0]), source, scale, zero)
         for move in reversed(moves):
             more = [Value(op, name) if name else None for name in move.input[1:]]
-            given = {item.name: helper.get_attribute_value(item) for item in move.attribute}
-            value = op.write(move.op_type, value, *more, **given)
+            attributes = {
+                attribute.name: helper.get_attribute_value(attribute) for attribute in move.attribute
+            }
+            value = op.write(move.op_type, value, *more, **attributes)
         return value
     if source is not None and source.op_type == "DynamicQuantizeLinear":
         return Value(op, source.input[0]) / Value(op, source.output[1])
     array, factor = x.need_constant("data"), scale.need_constant("scale")
     origin = np.zeros((), np.int32) if zero is None else zero.need_constant("zero point")
     spread = partial(_spread, shape=array.shape, axis=axis, block=block_size)
-    found = (array.astype(np.int32) - spread(origin).astype(np.int32)).astype(np.float32) * spread(factor)
-    return op.constant(found.astype(factor.dtype))
+    numbers = (array.astype(np.int32) - spread(origin).astype(np.int32)).astype(np.float32) * spread(factor)
+    return op.constant(numbers.astype(factor.dtype))
 
 
 def _scaled(op: Op, value: Value, source: onnx.NodeProto, scale: Value, zero: Value | None) -> Value:
     """Return a value as another scale or zero point dequantises it; `source` quantises it by its own scale and zero point."""
-    given = [scale.name, *([] if zero is None else [zero.name])]
-    if list(source.input[1:]) == given:
+    own_names = [scale.name, *([] if zero is None else [zero.name])]
+    if list(source.input[1:]) == own_names:
         return value
     before, origin = (Value(op, name).need_constant("scale") for name in source.input[1:3])
     after, end = scale.need_constant("scale"), origin if zero is None else zero.need_constant("zero point")
@@ -102,7 +105,7 @@ def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Arra
         return value.reshape(())
     if block:
         return np.repeat(value, min(block, shape[axis]), axis)[tuple(slice(size) for size in shape)]
-    return value.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
+    return value.reshape([-1 if other_axis == axis % len(shape) else 1 for other_axis in range(len(shape))])
 
 
 def dynamic_quantize_lstm(
@@ -131,11 +134,15 @@ def dynamic_quantize_lstm(
     """It is LSTM of dequantised weights, whose last two axes are swapped; data and states are not quantised in each step."""
     weights = []
     for packed, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
-        array, factor, origin = (item.need_constant("weights") for item in (packed, scale, zero))
+        array, factor, origin = (
+            packed_value.need_constant("weights") for packed_value in (packed, scale, zero)
+        )
         # One scale for each direction, or for each column of it.
-        factor, origin = (item.reshape(len(array), 1, -1) for item in (factor, origin.astype(np.int32)))
-        found = (array.astype(np.int32) - origin).astype(np.float32) * factor
-        weights.append(op.constant(np.ascontiguousarray(found.transpose(0, 2, 1))))
+        factor, origin = (
+            packed_value.reshape(len(array), 1, -1) for packed_value in (factor, origin.astype(np.int32))
+        )
+        dequantised = (array.astype(np.int32) - origin).astype(np.float32) * factor
+        weights.append(op.constant(np.ascontiguousarray(dequantised.transpose(0, 2, 1))))
     return op.several("LSTM", 3, x, *weights, b, lengths, h, c, p, **op.attributes)
 
 
@@ -160,7 +167,7 @@ def _is_pair(source: onnx.NodeProto, moves: list[onnx.NodeProto], node: onnx.Nod
 
 def _crops(node: onnx.NodeProto) -> bool:
     """Whether a Resize may put in a number of its own, which has no scale."""
-    return any(item.s == b"tf_crop_and_resize" for item in node.attribute)
+    return any(attribute.s == b"tf_crop_and_resize" for attribute in node.attribute)
 
 
 @register_pass
@@ -192,15 +199,15 @@ class Dequantized(ObligedPass):
             if moves:
                 return None
             if source is None or source.op_type == "Constant":
-                known = scope.constant_source(node.input[0]) is not None
+                follows = scope.constant_source(node.input[0]) is not None
             else:
-                known = source.op_type == "DynamicQuantizeLinear" and source.output[2] in node.input[2:]
-            return "you asked for float operators" if known else None
+                follows = source.op_type == "DynamicQuantizeLinear" and source.output[2] in node.input[2:]
+            return "you asked for float operators" if follows else None
 
         written = decompose_model(
             model, unfit, log, self.name, forms=lambda domain, operator: _FLOATS[operator]
         )
-        for item in written.refusals:
-            if isinstance(item.error, CannotMigrate):
-                raise item.error
+        for refusal in written.refusals:
+            if isinstance(refusal.error, CannotMigrate):
+                raise refusal.error
         return PassResult(written.model, OtherNumbers(self.name, "floats for quantised numbers"))

@@ -36,8 +36,8 @@ def q_linear_conv(op: Op, *inputs: Value) -> Value:
     added, bias = None, biases[0] if biases else None
     if bias is not None:
         added = op.DequantizeLinear(bias, op.known(x_scale) * op.known(w_scale), None, axis=axis)
-    found = op.Conv(op.DequantizeLinear(x, x_scale, x_zero), weights, added, **op.attributes)
-    return op.QuantizeLinear(found, y_scale, y_zero)
+    convolved = op.Conv(op.DequantizeLinear(x, x_scale, x_zero), weights, added, **op.attributes)
+    return op.QuantizeLinear(convolved, y_scale, y_zero)
 
 
 def q_linear_mat_mul(op: Op, *inputs: Value) -> Value:
@@ -58,8 +58,8 @@ def mat_mul_integer(op: Op, a: Value, b: Value, a_zero: Value | None, b_zero: Va
 
 def conv_integer(op: Op, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None) -> Value:
     """The differences from the zero points, which DequantizeLinear with scales of 1 gives, go through a Conv of floats."""
-    found = op.Conv(_difference(op, x, x_zero, 0), _difference(op, w, w_zero, 0), **op.attributes)
-    return found.cast(_T.INT32)
+    convolved = op.Conv(_difference(op, x, x_zero, 0), _difference(op, w, w_zero, 0), **op.attributes)
+    return convolved.cast(_T.INT32)
 
 
 def _difference(op: Op, value: Value, zero: Value | None, axis: int) -> Value:
@@ -78,11 +78,11 @@ def q_gemm(op: Op, *inputs: Value, alpha: float = 1.0, transA: int = 0, transB: 
     if c is not None:
         scale = op.known(a_scale) * op.known(b_scale) * op.constant(np.float32(alpha))
         added = op.DequantizeLinear(c, scale, None, axis=c.need_rank() - 1 if several else None)
-    left = op.DequantizeLinear(a, a_scale, a_zero)
-    found = op.Gemm(left, right, added, alpha=float(alpha), transA=transA, transB=transB)
+    first_matrix = op.DequantizeLinear(a, a_scale, a_zero)
+    product = op.Gemm(first_matrix, right, added, alpha=float(alpha), transA=transA, transB=transB)
     if y_scale is None:
-        return found
-    return op.QuantizeLinear(found, y_scale, op.constant(0, a) if y_zero is None else y_zero)
+        return product
+    return op.QuantizeLinear(product, y_scale, op.constant(0, a) if y_zero is None else y_zero)
 
 
 _PAIRS = {
@@ -175,6 +175,6 @@ class QuantizedAsPairs(Pass):
         """Edit `model` in place; returns another one if functions were inlined."""
         import_onnx(model.proto, frozenset((MICROSOFT,)), self.beside)
         written = decompose_model(model, _unfit, log, self.name, forms=_form, lacking_code="not-standard")
-        for item in written.refusals:
-            raise item.error
+        for refusal in written.refusals:
+            raise refusal.error
         return written.model

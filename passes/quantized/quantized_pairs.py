@@ -71,7 +71,7 @@ class _Pairs(Visitor):
 
     def enter(self, scope: Scope) -> None:
         """Find the values in the body that are dequantized with one int8 zero point for all elements."""
-        found = {}
+        dequantized = {}
         readers: dict[str, set[str]] = {name: {"output"} for name in output_names(scope.body)}
         for node in scope.body.node:
             for name in names_read(node):
@@ -79,16 +79,16 @@ class _Pairs(Visitor):
             if node.op_type == "DequantizeLinear" and is_onnx(node.domain) and len(node.input) > 2:
                 zero = scope.constant(node.input[2])
                 if zero is not None and zero.dtype == "int8" and zero.size == 1:
-                    found[node.output[0]] = node.input[1], node.input[2]
-        self._dequantized.append(found)
+                    dequantized[node.output[0]] = node.input[1], node.input[2]
+        self._dequantized.append(dequantized)
         self._only_quantized.append({name for name, kinds in readers.items() if kinds == {"QuantizeLinear"}})
 
     def start(self, node: onnx.NodeProto, scope: Scope, opset: int) -> int | None:
         """Return `opset` for a node that needs a pair behind it, else None."""
         if node.op_type not in _MOVING or not is_onnx(node.domain):
             return None
-        found, done = self._dequantized[-1], self._only_quantized[-1]
-        return opset if node.input[0] in found and node.output[0] not in done else None
+        dequantized, paired = self._dequantized[-1], self._only_quantized[-1]
+        return opset if node.input[0] in dequantized and node.output[0] not in paired else None
 
     def rewrite(self, node: onnx.NodeProto, scope: Scope, version: int) -> Rewriter:
         """Write the pair, which keeps the name of the node's output."""

@@ -56,8 +56,10 @@ class ResizeForm(PredictablePass):
     def preferences(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return the preference for Resizes of the chosen form, at the first Resize that would change."""
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
-        found = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
-        return tuple(replace(item, reason=f"takes Resize by {self.form}") for item in found[:1])
+        objections = objections_by_trial(self, model) if self.form != "auto" and opset >= 11 else ()
+        return tuple(
+            replace(objection, reason=f"takes Resize by {self.form}") for objection in objections[:1]
+        )
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Rewrite the Resizes of `model`, which is edited and returned."""
@@ -205,8 +207,8 @@ def _as_constant(node: ResizeNode, index: int) -> np.ndarray[Any, Any] | None:
     if value is None or not value.size:
         return None
     if rw.constant_value(name) is None:
-        what, code = ("scales", "bad-scales") if index == 2 else ("sizes", "bad-sizes")
-        rw.set_input(index, rw.constant(value, what))
-        check_count(rw, rw.input(index), what, code=code)
-        rw.note(f"its {what} follow from known shapes, so they became a constant")
+        input_label, code = ("scales", "bad-scales") if index == 2 else ("sizes", "bad-sizes")
+        rw.set_input(index, rw.constant(value, input_label))
+        check_count(rw, rw.input(index), input_label, code=code)
+        rw.note(f"its {input_label} follow from known shapes, so they became a constant")
     return value

@@ -121,11 +121,11 @@ class IntentNote(PredictablePass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Note the nodes, if there are any, and return the model unchanged."""
-        found, older = _meant_half_pixel(model.proto, log)
-        if not found:
+        meant_nodes, older = _meant_half_pixel(model.proto, log)
+        if not meant_nodes:
             return model
-        label = node_label(found[0])
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        label = node_label(meant_nodes[0])
+        more = f" and {len(meant_nodes) - 1} more" if len(meant_nodes) > 1 else ""
         message = (
             f"{label!r}{more}: the PyTorch model computed half_pixel, but its exporter wrote asymmetric. The result computes"
             " asymmetric, as the file says"
@@ -151,8 +151,8 @@ class IntentNote(PredictablePass):
         if older:
             passes.insert(0, make_pass("migrate_opset", opset=_FIRST, newer="keep"))
         try:
-            for item in passes:
-                copy = item.run(copy, log)
+            for half_pixel_pass in passes:
+                copy = half_pixel_pass.run(copy, log)
         except MigrateError:
             return None
         finally:
@@ -170,7 +170,7 @@ def _meant_half_pixel(proto: onnx.ModelProto, log: ChangeLog) -> tuple[list[onnx
     """Return the nodes that PyTorch meant to be half_pixel, and whether one is of an opset that cannot say so."""
     if proto.producer_name != "pytorch":
         return [], False
-    found, older = [], False
+    meant_nodes, older = [], False
     for located in bodies(proto):
         opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version) or 0
         for node in located.body.node:
@@ -184,8 +184,8 @@ def _meant_half_pixel(proto: onnx.ModelProto, log: ChangeLog) -> tuple[list[onnx
                 origin = log.fact(ResizeOrigin, located.path, node.output[0])
                 meant = origin is not None and origin.is_before_11 and _is_asymmetric(node)
             if meant:
-                found.append(node)
-    return found, older
+                meant_nodes.append(node)
+    return meant_nodes, older
 
 
 def is_converted(node: ResizeNode) -> bool:

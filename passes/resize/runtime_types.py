@@ -72,13 +72,14 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
                 dim.ClearField("value")
     types = TypeTable(copy)
     resizes = list(_resizes(model, copy, types))
+    # A corrected scale may give another length to a Resize further down, so this repeats until nothing changes.
     for _ in range(_ROUNDS):
         changed = False
-        known: dict[int, ValueFacts] = {}
+        facts_by_body: dict[int, ValueFacts] = {}
         producers = Producers()
         for resize in resizes:
             resize.scope.types = types
-            at = known.setdefault(id(resize.scope.body), ValueFacts(resize.scope, producers))
+            at = facts_by_body.setdefault(id(resize.scope.body), ValueFacts(resize.scope, producers))
             try:
                 changed |= _give_sizes(resize, at) if resize.by_sizes else _correct(resize, at)
             except _UnsettledError:
@@ -98,9 +99,9 @@ def _forget_shapes(main: onnx.GraphProto, functions: set[FunctionKey], *, everyt
             if not everything and not is_onnx(node.domain) and called(node) not in functions
             for name in node.output
         }
-        kept = [value for value in graph.value_info if value.name in foreign]
+        foreign_values = [value for value in graph.value_info if value.name in foreign]
         del graph.value_info[:]
-        graph.value_info.extend(kept)
+        graph.value_info.extend(foreign_values)
         for value in graph.output:
             if value.type.WhichOneof("value") == "tensor_type":
                 value.type.tensor_type.ClearField("shape")
@@ -129,7 +130,8 @@ def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     if shape is None:
         return False
     axes = resized_axes(
-        next((item.ints for item in resize.node.attribute if item.name == "axes"), ()), len(shape)
+        next((attribute.ints for attribute in resize.node.attribute if attribute.name == "axes"), ()),
+        len(shape),
     )
     if scales.shape != (len(axes),):
         return False
@@ -170,9 +172,14 @@ def _give_sizes(resize: _ResizeCopy, known: ValueFacts) -> bool:
 
 def _own_constant(body: onnx.FunctionProto, name: str) -> TensorProto:
     """Return the tensor of a Constant that one node reads, which can be edited; a new node would shift indices."""
+    # A tensor with other readers must not change for them.
     readers = sum(list(node.input).count(name) for node in body.node)
     for node in body.node:
-        if name in node.output and readers == 1 and [item.name for item in node.attribute] == ["value"]:
+        if (
+            name in node.output
+            and readers == 1
+            and [attribute.name for attribute in node.attribute] == ["value"]
+        ):
             return node.attribute[0].t
     raise _UnsettledError
 

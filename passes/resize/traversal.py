@@ -141,17 +141,17 @@ class ResizeTraversal(Visitor):
         """Drop the value_info that contradicts inferred shapes, if these were inferred at all."""
         self._known.pop()
         body = scope.body
-        asked = isinstance(scope.types, RunTimeTypes) and scope.types.asked
-        if not asked or not isinstance(body, onnx.GraphProto) or not body.value_info:
+        has_types = isinstance(scope.types, RunTimeTypes) and scope.types.asked
+        if not has_types or not isinstance(body, onnx.GraphProto) or not body.value_info:
             return
-        kept = [
+        consistent = [
             value
             for value in body.value_info
             if not contradict(dims_of(value), scope.value_type(value.name).shape)
         ]
-        count = len(body.value_info) - len(kept)
+        count = len(body.value_info) - len(consistent)
         if count:
             message = f"dropped the value_info of {count_of(count, 'value')} whose shapes at run time differ from it"
             self.log.note(self.pass_name, "value-info", message)
             del body.value_info[:]
-            body.value_info.extend(kept)
+            body.value_info.extend(consistent)

@@ -31,13 +31,13 @@ class SimplifyOptions(CoreOptions):
 
 def build(options: SimplifyOptions) -> Iterator[Placed]:
     """Yield the pass that simplifies, unless the user turned it off. Raises UsageError, since every text would be true."""
-    known: dict[bool | str, bool] = {True: True, False: False, "auto": True, "require": True, "no": False}
-    if not isinstance(options.simplify, (bool, str)) or options.simplify not in known:
+    meanings: dict[bool | str, bool] = {True: True, False: False, "auto": True, "require": True, "no": False}
+    if not isinstance(options.simplify, (bool, str)) or options.simplify not in meanings:
         raise UsageError(
             f"simplify={options.simplify!r} is not known",
             hint='it is "require", "auto", "no", True (auto) or False (no)',
         )
-    if not known[options.simplify]:
+    if not meanings[options.simplify]:
         return
     from .simplify import Simplify
 
@@ -51,7 +51,7 @@ def build(options: SimplifyOptions) -> Iterator[Placed]:
             always=options.of_feature("ir_version") is None,  # else nothing but the header may have to change
             fuse=targets is None and not (plain_nodes or static or int32),
             fuse_narrow=options.of_feature("precision") is not None,
-            fittings=tuple(item for _, item in passes_in(options, (Phase.FIT, Phase.INTEGERS))),
+            fittings=tuple(fitting for _, fitting in passes_in(options, (Phase.FIT, Phase.INTEGERS))),
             unlist=targets is not None and "initializers_as_inputs" in targets.write,
         ),
     )

@@ -36,7 +36,7 @@ def hide(model: Model, names: Set[str]) -> Model:
     for name, tensor in main_constants(graph):
         if name in names:
             graph.input.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
-    keep_only(graph, "initializer", (item for item in graph.initializer if item.name not in names))
+    keep_only(graph, "initializer", (weight for weight in graph.initializer if weight.name not in names))
     keep_only(graph, "node", (node for node in graph.node if not _is_hidden(node, names)))
     keep_only(graph, "value_info", (value for value in graph.value_info if value.name not in names))
     _forget_long_vectors(graph)
@@ -63,7 +63,9 @@ def restore(graph: onnx.GraphProto, before: onnx.GraphProto, names: Set[str]) ->
     """
     if not names:
         return
-    read = {name for node in graph.node for name in names_read(node)} | {item.name for item in graph.output}
+    read = {name for node in graph.node for name in names_read(node)} | {
+        output.name for output in graph.output
+    }
     keep_only(graph, "input", (value for value in graph.input if value.name not in names))
     own = {tensor.name: tensor for tensor in graph.initializer}
     old = [

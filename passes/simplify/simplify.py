@@ -113,14 +113,14 @@ class Simplify(Pass):
         if result.proto == model.proto:  # the pass restored everything that onnxsim had changed
             result = model
         else:
-            done = Simplification.of(
+            simplification = Simplification.of(
                 model.proto.graph, result.proto.graph, _inner_growth(model.proto, result.proto)
             )
-            log.record_fact("", "", done)
-            log.note(self.name, "simplified", str(done))
+            log.record_fact("", "", simplification)
+            log.note(self.name, "simplified", str(simplification))
         log.notes += dict.fromkeys(noted.notes)
-        for item in self.fittings:
-            result = item.run(result, log)
+        for fitting in self.fittings:
+            result = fitting.run(result, log)
         return result
 
     def _simplify(self, model: Model, log: ChangeLog, *, fuses_norm: bool) -> Model:
@@ -216,11 +216,11 @@ def _same(simplified: Model, before: Model) -> bool:
         return False
     if set(initializer_types(new)) != set(initializer_types(old)):
         return False
-    others = [place for place, same in enumerate(map(eq, new.node, old.node)) if not same]
+    others = [index for index, same in enumerate(map(eq, new.node, old.node)) if not same]
     parts = []
     for model in (simplified, before) if others else ():
         part = onnx.ModelProto()
-        part.graph.node.extend(model.proto.graph.node[place] for place in others)
+        part.graph.node.extend(model.proto.graph.node[index] for index in others)
         parts.append(Model(part, model.weights))
     return not parts or files.equal(*parts)
 
@@ -238,7 +238,7 @@ def _has_narrow_batch_norm(graph: onnx.GraphProto) -> bool:
     types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
     types |= {name: dtype for name, dtype, _ in initializer_types(graph)}
     constants = (node for node in graph.node if node.op_type == "Constant")
-    types |= {node.output[0]: item.t.data_type for node in constants for item in node.attribute}
+    types |= {node.output[0]: attribute.t.data_type for node in constants for attribute in node.attribute}
     return any(types.get(name) in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for name in scales)
 
 
@@ -248,8 +248,8 @@ def _bytes_on_disk(path: Path) -> int:
 
 
 def _refuse_overridable(proto: onnx.ModelProto) -> None:
-    given = initializer_names(proto.graph)
-    name = next((value.name for value in proto.graph.input if value.name in given), None)
+    initialized = initializer_names(proto.graph)
+    name = next((value.name for value in proto.graph.input if value.name in initialized), None)
     if name is not None:
         raise PassError(
             f"onnxsim would fold initializer {name!r}, which is also an input, so that callers can override it",
@@ -307,34 +307,34 @@ def _move_constants(simplified: onnx.ModelProto, before: onnx.ModelProto) -> Non
     opset = onnx_opset(before.opset_import, ir_version=before.ir_version)
     if opset is None or opset >= 9:
         return
-    graph, kept = simplified.graph, []
+    graph, remaining = simplified.graph, []
     others = {name for node in before.graph.node if node.op_type == "Constant" for name in node.output}
     others.update(value.name for value in graph.output)
     for node in graph.node:
-        value = next((item.t for item in node.attribute if item.name == "value"), None)
+        value = next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
         if (
             node.op_type != "Constant"
             or value is None
             or node.output[0] in others
             or value.data_type in _FLOATS
         ):
-            kept.append(node)
+            remaining.append(node)
             continue
         tensor = graph.initializer.add()
         tensor.CopyFrom(value)
         tensor.name = node.output[0]
     del graph.node[:]
-    graph.node.extend(kept)
+    graph.node.extend(remaining)
 
 
 def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
     """Sort constants first, in their order before, and value_info by node: onnxsim reverses both with each run."""
-    places = {node.output[0]: place for place, node in enumerate(before.node) if node.output}
+    constant_order = {node.output[0]: index for index, node in enumerate(before.node) if node.output}
     constants = [node for node in graph.node if node.op_type == "Constant"]
-    constants.sort(key=lambda node: places.get(node.output[0], len(places)))
+    constants.sort(key=lambda node: constant_order.get(node.output[0], len(constant_order)))
     nodes = [*constants, *(node for node in graph.node if node.op_type != "Constant")]
-    made = {name: place for place, node in enumerate(nodes) for name in node.output}
-    values = sorted(graph.value_info, key=lambda value: made.get(value.name, -1))
+    node_order = {name: index for index, node in enumerate(nodes) for name in node.output}
+    values = sorted(graph.value_info, key=lambda value: node_order.get(value.name, -1))
     del graph.node[:], graph.value_info[:]
     graph.node.extend(nodes)
     graph.value_info.extend(values)
@@ -347,9 +347,9 @@ def mend_declarations(model: Model, before: onnx.ModelProto, log: ChangeLog, ste
     only after a branch replaced the If. Raises PassError, code `not-simplified`, if a declaration cannot be corrected that did
     not show `before`.
     """
-    found = ChangeLog()
-    DeclaredShapes().run(model, found)
-    for note in found.notes:
+    shape_log = ChangeLog()
+    DeclaredShapes().run(model, shape_log)
+    for note in shape_log.notes:
         if note.code in ("output-dims", "value-info"):
             log.note(step, note.code, note.message, subject=note.subject, severity=note.severity)
     wrong = _contradiction(model.proto)

@@ -81,22 +81,22 @@ def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
     )
     if total <= limit:
         return Choice()
-    left = limit - (total - sum(large.values()))
-    if left < 0:
+    bytes_left = limit - (total - sum(large.values()))
+    if bytes_left < 0:
         raise PassError(
-            f"{limit - left:,} bytes of weights are in sub-graphs, in functions or outputs, and onnxsim is given at most"
+            f"{limit - bytes_left:,} bytes of weights are in sub-graphs, in functions or outputs, and onnxsim is given at most"
             f" {limit:,}: it needs five times their memory",
             code="not-simplified",
             hint=(LEAVE_OUT, Advice("move the weights to the main graph")),
         )
     wanted = _folded(graph, large, fuse=fuse)
     small = sorted((name for name in large if large[name] <= _SMALL), key=lambda name: large[name])
-    given: set[str] = set()
+    shown: set[str] = set()
     for name in dict.fromkeys([*small, *wanted]):
-        if large[name] <= left:
-            given.add(name)
-            left -= large[name]
-    hidden = large.keys() - given
+        if large[name] <= bytes_left:
+            shown.add(name)
+            bytes_left -= large[name]
+    hidden = large.keys() - shown
     return Choice(
         frozenset(hidden),
         tuple(name for name in wanted if name in hidden),

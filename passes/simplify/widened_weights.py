@@ -63,8 +63,10 @@ def put_casts_back(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
         if tensor.name in own or tensor.name in weights
     ]
     keep_only(graph, "initializer", (*old, *(tensor for tensor in graph.initializer if tensor.name in own)))
-    made = {name for node in graph.node for name in node.output}
-    constants = [node for node in before.node if _makes(node, weights) and node.output[0] not in made]
+    computed_names = {name for node in graph.node for name in node.output}
+    constants = [
+        node for node in before.node if _makes(node, weights) and node.output[0] not in computed_names
+    ]
     keep_only(graph, "node", (*constants, *casts.values(), *graph.node))
 
 

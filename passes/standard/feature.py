@@ -32,10 +32,10 @@ class StandardOptions(CoreOptions):
 
 def build(options: StandardOptions) -> Iterator[Placed]:
     """Yield the pass that replaces operators of other domains, if the user asks for it."""
-    asked = options.to_onnx_ops
-    if not asked:
+    request = options.to_onnx_ops
+    if not request:
         return
-    names = (asked,) if isinstance(asked, str) else () if asked is True else tuple(asked)
+    names = (request,) if isinstance(request, str) else () if request is True else tuple(request)
     domains = () if "all" in names else tuple(dict.fromkeys(names))
     from ..target_opsets import beside
     from .standard import Standard

@@ -53,15 +53,15 @@ class Standard(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
-        known = foreign_domains()
-        unknown = sorted(set(self.domains) - set(known))
+        foreign = foreign_domains()
+        unknown = sorted(set(self.domains) - set(foreign))
         if unknown:
             raise UsageError(
                 f"no operator of the domain {unknown[0]!r} is known",
                 code="unknown-domain",
-                hint=f"known are {listed(known)}, and those of plug-ins with formulas (docs/library.md)",
+                hint=f"known are {listed(foreign)}, and those of plug-ins with formulas (docs/library.md)",
             )
-        domains = frozenset(self.domains or known)
+        domains = frozenset(self.domains or foreign)
         import_onnx(model.proto, domains, self.beside)
         of_runtime = MICROSOFT in domains
 
@@ -82,7 +82,9 @@ class Standard(Pass):
             lacking_code="not-standard",
         )
         if written.refusals:
-            raise _refusal([item.error for item in written.refusals if isinstance(item.error, CannotMigrate)])
+            raise _refusal(
+                [refusal.error for refusal in written.refusals if isinstance(refusal.error, CannotMigrate)]
+            )
         return written.model
 
 
@@ -101,8 +103,8 @@ def _layer_normalization(node: onnx.NodeProto, opset: int) -> int | None:
 
 def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
     """Return one error for all refusals, in the words of the first operator that has no form, if there is one."""
-    first = next((item for item in errors if item.code == "not-standard"), errors[0])
-    others = [item.where for item in errors if item is not first and item.where]
+    first = next((error for error in errors if error.code == "not-standard"), errors[0])
+    others = [error.where for error in errors if error is not first and error.where]
     more = ""
     if others:
         names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])

@@ -70,8 +70,8 @@ class _Folder:
         )
         for index, node in enumerate(scope.body.node):
             branches: list[list[ValueType]] = []
-            for attribute, place, graph in subgraphs(node):
-                inner = scope.inner(node, index, attribute, place, graph)
+            for attribute, graph_index, graph in subgraphs(node):
+                inner = scope.inner(node, index, attribute, graph_index, graph)
                 self.body(inner, facts)
                 branches.append([inner.value_type(value.name) for value in graph.output])
             if node.op_type == "If" and is_onnx(node.domain):

@@ -48,8 +48,12 @@ def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
     for index, node in enumerate(scope.body.node):
         if any(name and is_open(scope.value_type(name)) for name in names_read(node)):
             continue
-        inner = [scope.inner(node, index, *found) for found in subgraphs(node)]
-        inside = [item for each in inner for item in open_sizes(each, opset)] if node.op_type == "If" else []
+        inner = [scope.inner(node, index, *subgraph) for subgraph in subgraphs(node)]
+        inside = (
+            [open_size for each in inner for open_size in open_sizes(each, opset)]
+            if node.op_type == "If"
+            else []
+        )
         yield from inside
         if not inside and any(name and is_open(scope.value_type(name)) for name in node.output):
             yield OpenSize(Where(scope.path, node_label(node), node.op_type), _bound(node, scope, opset))

@@ -73,16 +73,16 @@ class StaticShapes(Pass):
                 f"folded {count_of(folded.operators.total(), 'node')}, by fixed dims and constants of up to"
                 f" {LARGEST:,} elements: {kinds}",
             )
-        found = self._declare(model, folded.scope, log)
+        open_nodes = self._declare(model, folded.scope, log)
         if self.judged:
-            self._judge(found, log)
+            self._judge(open_nodes, log)
         return model
 
     def _declare(self, model: Model, known: Scope, log: ChangeLog) -> list[OpenSize]:
         """Declare shapes that `known` has and onnx does not infer; return the nodes whose output sizes stay open."""
         inferred = _main_scope(model)
         declared = changed = 0
-        for own, found in zip(known.nested(), inferred.nested(), strict=True):
+        for own, inferred_scope in zip(known.nested(), inferred.nested(), strict=True):
             outputs = {value.name: value for value in own.body.output if not isinstance(value, str)}
             for name in (name for node in own.body.node for name in node.output if name):
                 type_ = own.value_type(name)
@@ -90,7 +90,7 @@ class StaticShapes(Pass):
                     continue
                 if name in outputs:
                     changed += _set_output(outputs[name], type_.shape, self.name, log)
-                elif is_open(found.value_type(name)) and isinstance(own.body, onnx.GraphProto):
+                elif is_open(inferred_scope.value_type(name)) and isinstance(own.body, onnx.GraphProto):
                     own.body.value_info.append(
                         onnx.helper.make_tensor_value_info(name, type_.dtype, type_.shape)
                     )
@@ -108,13 +108,15 @@ class StaticShapes(Pass):
         if not found:
             log.note(self.name, "static", "every value has a fixed shape, by onnx's inference of the result")
             return
-        texts = [item.text for item in found[:_SHOWN]]
+        texts = [open_size.text for open_size in found[:_SHOWN]]
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         if self.lenient:
-            for item in found:
-                log.note(self.name, "open-size", item.text, subject=item.where.node, severity="warning")
+            for open_size in found:
+                log.note(
+                    self.name, "open-size", open_size.text, subject=open_size.where.node, severity="warning"
+                )
             return
-        written = any(item.where.operator in CONTROL_FLOW | SEQUENCES for item in found)
+        written = any(open_size.where.operator in CONTROL_FLOW | SEQUENCES for open_size in found)
         raise CannotMigrate(
             f"sizes depend on data at {count_of(len(found), 'node')}: {'; '.join(texts)}{more}",
             code="open-size",

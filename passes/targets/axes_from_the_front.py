@@ -54,18 +54,18 @@ def _attribute(rw: LoweringRewriter) -> str | None:
     attribute = rw.attribute(name)
     if attribute is not None and attribute.ref_attr_name:
         return f"its {name} is set by each call of the function"
-    given = rw.get(name)
-    if given is None:
+    stated_axes = rw.get(name)
+    if stated_axes is None:
         since = [opset for operator, opset in _NEGATIVE_DEFAULTS if operator == rw.node.op_type]
         if name != "axis" or not since or rw.version < since[0]:
             return None
-        given = -1
-    axes = list(map(int, given if isinstance(given, list) else [given]))
+        stated_axes = -1
+    axes = list(map(int, stated_axes if isinstance(stated_axes, list) else [stated_axes]))
     counted = _counted(rw, axes)
     if counted is None:
         return f"its {name} {axes} cannot be counted from the front, as the number of axes is not known"
     if counted != axes:
-        rw.set(name, counted if isinstance(given, list) else counted[0])
+        rw.set(name, counted if isinstance(stated_axes, list) else counted[0])
         rw.note("axes are counted from the front")
     return None
 
@@ -75,15 +75,17 @@ def _input(rw: LoweringRewriter) -> str | None:
     value = rw.input(index) if index is not None else ""
     if index is None or not value or (rw.node.op_type == "CumSum" and rw.version < 11):
         return None
-    known = rw.known(value)
-    if known is None:
+    axes_array = rw.known(value)
+    if axes_array is None:
         return None  # computed axes stay
-    axes = list(map(int, known.reshape(-1)))
+    axes = list(map(int, axes_array.reshape(-1)))
     counted = _counted(rw, axes)
     if counted is None:
         return f"its axes {axes} cannot be counted from the front, as the number of axes is not known"
     if counted != axes:
-        rw.set_input(index, rw.constant(np.array(counted, known.dtype).reshape(known.shape), "axes"))
+        rw.set_input(
+            index, rw.constant(np.array(counted, axes_array.dtype).reshape(axes_array.shape), "axes")
+        )
         rw.note("axes are counted from the front")
     return None
 

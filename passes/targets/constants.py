@@ -24,11 +24,12 @@ def store_constants(proto: onnx.ModelProto) -> int:
         graph = located.body
         if isinstance(graph, onnx.GraphProto) and isinstance(located.owner, onnx.ModelProto):
             stored = [node for node in graph.node if _is_constant(node) and _store(node, graph)]
+            # A constant that could not be stored stays a node.
             gone = {node.output[0] for node in stored}
-            kept = [node for node in graph.node if not (_is_constant(node) and node.output[0] in gone)]
+            remaining = [node for node in graph.node if not (_is_constant(node) and node.output[0] in gone)]
             if stored:
                 del graph.node[:]
-                graph.node.extend(kept)
+                graph.node.extend(remaining)
             count += len(stored)
     return count
 

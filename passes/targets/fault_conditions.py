@@ -59,11 +59,11 @@ def _is_of_float16(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
 
 def _loses_leading_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool:
     """Return whether a matrix is multiplied with matrices that lie along axes of 1 alone."""
-    left, right = (scope.value_type(name).shape for name in node.input)
+    first_shape, right = (scope.value_type(name).shape for name in node.input)
     return (
-        left is not None
+        first_shape is not None
         and right is not None
-        and len(left) == 2 < len(right)
+        and len(first_shape) == 2 < len(right)
         and set(right[:-2]) <= {1, None}
     )
 
@@ -121,14 +121,14 @@ def _padded_axes(node: onnx.NodeProto, scope: Scope) -> tuple[set[int], int] | N
 
 def _pads_all_but_the_last(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether axes are padded, and not the last one."""
-    found = _padded_axes(node, scope)
-    return found and bool(found[0]) and found[1] - 1 not in found[0]
+    padded = _padded_axes(node, scope)
+    return padded and bool(padded[0]) and padded[1] - 1 not in padded[0]
 
 
 def _pads_no_image(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether there are not four axes, or others than the last two are padded."""
-    found = _padded_axes(node, scope)
-    return found and (found[1] != 4 or not found[0] <= {2, 3})
+    padded = _padded_axes(node, scope)
+    return padded and (padded[1] != 4 or not padded[0] <= {2, 3})
 
 
 def _has_computed_k(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:

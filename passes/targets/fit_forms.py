@@ -173,11 +173,11 @@ class FitForms(FittingPass):
         dropped, open_inputs = 0, any(map(_is_open, proto.graph.input))
         for located in bodies(proto):
             declared = located.body.value_info
-            kept = [] if open_inputs else [value for value in declared if not _is_open(value)]
-            if len(kept) < len(declared):
-                dropped += len(declared) - len(kept)
+            closed_values = [] if open_inputs else [value for value in declared if not _is_open(value)]
+            if len(closed_values) < len(declared):
+                dropped += len(declared) - len(closed_values)
                 del declared[:]
-                declared.extend(kept)
+                declared.extend(closed_values)
         if dropped:
             log.note(
                 self.name,
@@ -234,7 +234,10 @@ class _Visitor(StepVisitor):
 
     def _read_constants(self, rw: LoweringRewriter, where: Where, wanted: Mapping[str, Target]) -> None:
         """Make constants of the inputs that must be constant for a target. Raises CannotMigrate, code `target-lacks`."""
-        names = [item.name for item in defs.get_schema(rw.node.op_type, rw.version, rw.node.domain).inputs]
+        names = [
+            parameter.name
+            for parameter in defs.get_schema(rw.node.op_type, rw.version, rw.node.domain).inputs
+        ]
         for name, target in wanted.items():
             obstacle = read_from_constant(rw, names.index(name), name) if name in names else None
             if obstacle is not None:

@@ -121,25 +121,25 @@ class FitOperators(FittingPass):
 
     def _doubts(self, model: Model) -> dict[tuple[str, str], str]:
         """Return each operator of other domains that a target may lack and that onnx-migrate can replace, with the reason."""
-        found = {}
+        doubts = {}
         for domain, operator in sorted(_foreign_operators(model)):
             form = decomposition_of(domain, operator)
             unsure = self.targets.unsure_of(domain, operator)
             if form is not None and not form.refusal and unsure:
-                found[domain, operator] = (
+                doubts[domain, operator] = (
                     f"{listed(map(str, unsure))} is not known to have {domain}.{operator}"
                 )
-        return found
+        return doubts
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return the reasons why the targets do not support nodes of this model, including the versions of their operators."""
         targets, proto = self.targets, model.proto
         functions = {function_key(function) for function in proto.functions}
-        unfit, newer, found = misfits_of(targets), newer_forms(targets), []
+        unfit, newer, misfits = misfits_of(targets), newer_forms(targets), []
         if targets.without_functions and functions:
             who = " and ".join(map(str, targets.without_functions))
-            found.append(Incompatibility(f"{len(functions)} local functions, which {who} does not support"))
-        found += model_misfits(model, targets)
+            misfits.append(Incompatibility(f"{len(functions)} local functions, which {who} does not support"))
+        misfits += model_misfits(model, targets)
         used = operators_of(all_nodes(proto))
         if not any(
             targets.lacks(*key)
@@ -148,14 +148,14 @@ class FitOperators(FittingPass):
             or targets.oldest_version(*key)
             for key in used
         ):
-            return counted(found)
+            return counted(misfits)
         for node, scope, opset in nodes_in_scopes(model):
             reason = None if called(node) in functions else unfit(node, scope)
             if reason is None and newer is not None and is_onnx(node.domain):
                 reason = newer(node.op_type, opset)
             if reason is not None:
-                found.append(Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1))
-        return counted(found)
+                misfits.append(Incompatibility(reason, Where(scope.path, node_label(node), node.op_type), 1))
+        return counted(misfits)
 
     def _inline(self, model: Model, log: ChangeLog) -> None:
         """Replace all calls of local functions by their bodies if a target supports none."""
@@ -172,14 +172,14 @@ class FitOperators(FittingPass):
         lacking = self.targets.lacks("", "Constant")
         count = store_constants(model.proto) if lacking else 0
         if count:
-            made = f"made initializers of {count_of(count, 'Constant')}"
-            log.note(self.name, "constants-stored", f"{made}, as {lack_of(lacking, 'Constant')}")
+            message = f"made initializers of {count_of(count, 'Constant')}"
+            log.note(self.name, "constants-stored", f"{message}, as {lack_of(lacking, 'Constant')}")
 
     def _refusal(self, refusals: tuple[LoweringRefusal, ...]) -> CannotMigrate:
         """Return one error for all refusals, in the words of the first."""
         first = refusals[0].error
         operator = first.where.operator if first.where else ""
-        others = [item.error.where for item in refusals[1:] if item.error.where]
+        others = [refusal.error.where for refusal in refusals[1:] if refusal.error.where]
         more = ""
         if others:
             names = ", ".join(f"{where.node!r} ({where.operator})" for where in others[:5])

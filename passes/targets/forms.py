@@ -50,12 +50,12 @@ def write_default_attributes(rw: LoweringRewriter) -> str | None:
     An attribute whose absence has a meaning of its own has no default there, and stays out.
     """
     node = rw.node
-    given = {attribute.name for attribute in node.attribute}
-    missing = [item for item in _defaults(node.op_type, rw.version) if item.name not in given]
+    stated_names = {attribute.name for attribute in node.attribute}
+    missing = [default for default in _defaults(node.op_type, rw.version) if default.name not in stated_names]
     node.attribute.extend(missing)
-    names = [item.name for item in missing]
+    names = [default.name for default in missing]
     if node.op_type in _WINDOWS:
-        names += _write_window(rw, given)
+        names += _write_window(rw, stated_names)
     if names:
         rw.note(f"defaults are written: {', '.join(sorted(names))}")
     return None
@@ -67,8 +67,8 @@ def _defaults(operator: str, opset: int) -> tuple[AttributeProto, ...]:
         schema = defs.get_schema(operator, opset)
     except defs.SchemaError:
         return ()
-    found = (schema.attributes[name].default_value for name in sorted(schema.attributes))
-    return tuple(item for item in found if item.name and item.type != AttributeProto.UNDEFINED)
+    defaults = (schema.attributes[name].default_value for name in sorted(schema.attributes))
+    return tuple(default for default in defaults if default.name and default.type != AttributeProto.UNDEFINED)
 
 
 def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
@@ -78,7 +78,7 @@ def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
         return []
     axes, written = len(kernel), []
     schema = defs.get_schema(rw.node.op_type, rw.version)
-    auto_pad = next((item.s for item in rw.node.attribute if item.name == "auto_pad"), b"")
+    auto_pad = next((attribute.s for attribute in rw.node.attribute if attribute.name == "auto_pad"), b"")
     padded = auto_pad not in (b"", b"NOTSET") or not given.isdisjoint(
         ("pads", "output_shape", "output_padding")
     )
@@ -172,8 +172,8 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
     no initializers, they are Constant nodes.
     """
     with_sizes = rw.node.op_type == "Resize" and rw.version >= 11
-    for index, what in ((2, "scales"), (3, "sizes")) if with_sizes else ((1, "scales"),):
-        obstacle = read_from_constant(rw, index, what)
+    for index, input_label in ((2, "scales"), (3, "sizes")) if with_sizes else ((1, "scales"),):
+        obstacle = read_from_constant(rw, index, input_label)
         if obstacle is not None:
             return obstacle
     return None
@@ -186,10 +186,10 @@ def read_from_constant(rw: LoweringRewriter, index: int, what: str) -> str | Non
         return None
     if isinstance(rw.scope.constant_source(value), onnx.TensorProto) and rw.producer(value) is None:
         return None  # no node produces it: through an Identity, an initializer is found too
-    known, verb = rw.known(value), "are" if what.endswith("s") else "is"
-    if known is None:
+    values, verb = rw.known(value), "are" if what.endswith("s") else "is"
+    if values is None:
         return f"its {what} ({value!r}) {verb} computed at run time"
-    constant = rw.constant(known, what)
+    constant = rw.constant(values, what)
     if constant != value:
         rw.set_input(index, constant)
         rw.note(f"its {what} {verb} a constant of the model")
@@ -206,9 +206,9 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
         return None
     if data.dtype == np.float32 and scale.size == 1 and zero.dtype in (np.uint8, np.int8):
         ends = np.iinfo(zero.dtype)
-        places = np.rint(data / scale.reshape(())) + zero.reshape(()).astype(np.float32)
-        found = np.clip(places, ends.min, ends.max).astype(zero.dtype)
-        rw.become("Identity", [rw.constant(found, "quantized")])
+        levels = np.rint(data / scale.reshape(())) + zero.reshape(()).astype(np.float32)
+        integers = np.clip(levels, ends.min, ends.max).astype(zero.dtype)
+        rw.become("Identity", [rw.constant(integers, "quantized")])
         rw.note("a constant is quantised by the migration")
     return None
 
@@ -235,12 +235,12 @@ def write_dequantizers_apart(rw: LoweringRewriter) -> str | None:
     ONNX Runtime 1.15 and 1.16 make such copies for nodes that they quantise, and forget the axis of the scales.
     """
     for at, name in enumerate(rw.node.input):
-        made = rw.producer(name)
-        if made is None or made.op_type != "DequantizeLinear" or len(rw.readers(name)) < 2:
+        dequantizer = rw.producer(name)
+        if dequantizer is None or dequantizer.op_type != "DequantizeLinear" or len(rw.readers(name)) < 2:
             continue
-        if rw.rank(made.input[1]) != 0:
-            axis = next((item.i for item in made.attribute if item.name == "axis"), 1)
-            rw.set_input(at, rw.before("DequantizeLinear", list(made.input), hint="own", axis=axis))
+        if rw.rank(dequantizer.input[1]) != 0:
+            axis = next((attribute.i for attribute in dequantizer.attribute if attribute.name == "axis"), 1)
+            rw.set_input(at, rw.before("DequantizeLinear", list(dequantizer.input), hint="own", axis=axis))
             rw.note("it reads a DequantizeLinear of its own")
     return None
 
@@ -262,10 +262,10 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
         value = rw.input(index)
         if not value or rw.rank(value) != 1 - rank:
             continue
-        known = rw.known(value)
+        number = rw.known(value)
         name = defs.get_schema(rw.node.op_type, rw.version).inputs[index].name
-        if known is not None and known.size == 1:
-            rw.set_input(index, rw.constant(known.reshape([1] * rank), name))
+        if number is not None and number.size == 1:
+            rw.set_input(index, rw.constant(number.reshape([1] * rank), name))
         elif rank or rw.shape(value) == (1,):
             shape = rw.constant(np.array([1] * rank, np.int64), "rank")
             rw.set_input(index, rw.before("Reshape", [value, shape], hint=name))
@@ -326,9 +326,9 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
     ONNX Runtime 1.4 crashes when it fuses the nodes of such a shape, because it looks for the data inside the branch. A Cast to
     the same type or an Identity would not help, since ONNX Runtime removes them before.
     """
-    made = rw.producer(rw.input(1))
+    producer = rw.producer(rw.input(1))
     outer = rw.scope.parent is not None and not rw.is_made_here(rw.input(0))
-    if outer and made is not None and made.op_type == "Concat":
+    if outer and producer is not None and producer.op_type == "Concat":
         zero = rw.constant(np.array(0, np.int64), "zero")
         rw.set_input(1, rw.before("Add", [rw.input(1), zero], hint="shape"))
         rw.note("its shape is a sum with 0, which is not fused")
@@ -363,17 +363,17 @@ def write_vectors_apart(rw: LoweringRewriter) -> str | None:
     """
     node = rw.node
     if node.op_type == "Add" and not any(
-        made is not None and made.op_type == "MatMul" for made in map(rw.producer, node.input)
+        producer is not None and producer.op_type == "MatMul" for producer in map(rw.producer, node.input)
     ):
         return None
     if node.op_type == "Gather" and rw.rank(rw.input(0)) == 1:
         return None  # of a shape: no data
     rank = 0 if node.op_type == "Gather" else 1
     for at, name in enumerate(node.input):
-        known = rw.known(name) if rw.rank(name) == rank and len(rw.readers(name)) > 1 else None
-        if known is not None:
+        vector = rw.known(name) if rw.rank(name) == rank and len(rw.readers(name)) > 1 else None
+        if vector is not None:
             # Not by `constant`, which shares equal ones.
-            tensor = onnx.numpy_helper.from_array(known, rw.fresh("own"))
+            tensor = onnx.numpy_helper.from_array(vector, rw.fresh("own"))
             rw.scope.add_tensor(tensor)
             rw.set_input(at, tensor.name)
             rw.note("it reads a copy of a vector that other nodes read")

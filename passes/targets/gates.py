@@ -27,11 +27,11 @@ def write_gates_apart(rw: LoweringRewriter) -> str | None:
     Measured with their wheels, which compute all of them right with an Identity between.
     """
     quotient = rw.node.op_type == "Div"
-    for place in (1,) if quotient else (0, 1):
-        gate = rw.producer(rw.input(place))
+    for index in (1,) if quotient else (0, 1):
+        gate = rw.producer(rw.input(index))
         source = "" if gate is None else _reduced(gate) if quotient else _gated(rw, gate)
-        if source and source != rw.input(1 - place):
-            rw.set_input(place, rw.before("Identity", [rw.input(place)], hint="gate"))
+        if source and source != rw.input(1 - index):
+            rw.set_input(index, rw.before("Identity", [rw.input(index)], hint="gate"))
             rw.note(
                 "an Identity stands behind the gate, which is not fused then with a product of another value"
             )
@@ -45,7 +45,7 @@ def _reduced(node: onnx.NodeProto) -> str:
 def _gated(rw: LoweringRewriter, node: onnx.NodeProto) -> str:
     """Return the value that a gate is computed from, "" if the node is no gate."""
     if node.op_type == "HardSigmoid":
-        slope = next((item.f for item in node.attribute if item.name == "alpha"), 0.2)
+        slope = next((attribute.f for attribute in node.attribute if attribute.name == "alpha"), 0.2)
         return node.input[0] if abs(slope - _SIXTH) < _NEAR else ""
     if node.op_type == "Tanh":
         return _softened(rw, node.input[0])

@@ -20,8 +20,8 @@ def halve_gelu_last(rw: LoweringRewriter) -> str | None:
     second factor. Measured with their wheels, which run the second form. Products with 0.5 are exact, except below the least
     normal number; an x beyond half of the largest overflows.
     """
-    for place, name in enumerate(rw.node.input):
-        x = rw.input(1 - place)
+    for index, name in enumerate(rw.node.input):
+        x = rw.input(1 - index)
         half, shifted = _halved(rw, name)
         if half and rw.dtype(x) == TensorProto.FLOAT and source_of_erf(rw, rw.producer(shifted)) == x:
             rw.node.input[:] = [rw.before("Mul", [x, shifted], hint="doubled"), half]
@@ -48,15 +48,15 @@ def _halved(rw: LoweringRewriter, value: str) -> tuple[str, str]:
     """Return 0.5 and the other factor of a value that is their product; twice "" for another."""
     node = rw.producer(value)
     if node is not None and node.op_type == "Mul":
-        for place, name in enumerate(node.input):
+        for index, name in enumerate(node.input):
             if _is_half(rw, name):
-                return name, node.input[1 - place]
+                return name, node.input[1 - index]
     return "", ""
 
 
 def _is_half(rw: LoweringRewriter, value: str) -> bool:
-    known = rw.known(value)
-    return known is not None and known.size == 1 and bool(np.all(known == 0.5))
+    number = rw.known(value)
+    return number is not None and number.size == 1 and bool(np.all(number == 0.5))
 
 
 def source_of_erf(rw: LoweringRewriter, added: onnx.NodeProto | None) -> str:

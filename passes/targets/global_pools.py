@@ -21,11 +21,11 @@ def write_global_pool(rw: LoweringRewriter) -> str | None:
     Returns None: other nodes stay. The runtime chooses the order in which it sums a mean, so the result may round otherwise.
     """
     source = rw.input(0)
-    shape, given = rw.shape(source), rw.input(1)
+    shape, axes_input = rw.shape(source), rw.input(1)
     if shape is None or len(shape) < 3 or rw.dtype(source) not in _FLOATS:
         return None
-    known = rw.known(given) if given else rw.get("axes")
-    axes = sorted(int(axis) % len(shape) for axis in known) if known is not None else []
+    stated_axes = rw.known(axes_input) if axes_input else rw.get("axes")
+    axes = sorted(int(axis) % len(shape) for axis in stated_axes) if stated_axes is not None else []
     if axes != list(range(2, len(shape))):
         return None
     operator, pool = rw.node.op_type, POOLS[rw.node.op_type]

@@ -36,8 +36,8 @@ def misfits_of(targets: Targets) -> Unfit:
 
     @cache
     def lacking(domain: str, operator: str) -> str | None:
-        found = targets.lacks(domain, operator)
-        return lack_of(found, operator_name(domain, operator)) if found else None
+        lacking_targets = targets.lacks(domain, operator)
+        return lack_of(lacking_targets, operator_name(domain, operator)) if lacking_targets else None
 
     limits = cache(targets.limits)
 
@@ -91,8 +91,8 @@ def types_taken(targets: Targets) -> Types:
         if dtype is None or all(type_name(dtype) in row.types for row in rows):
             return None
         casts = [row for _, row in limits("", "Cast") if row.types]
-        taken = (set(row.types) for row in (*rows, *casts))
-        names = set.intersection(*taken)
+        supported_names = (set(row.types) for row in (*rows, *casts))
+        names = set.intersection(*supported_names)
         return frozenset(onnx.TensorProto.DataType.Value(name.upper()) for name in names)
 
     return types
@@ -122,31 +122,33 @@ def values_of(node: onnx.NodeProto) -> dict[str, Any]:
 
     The value is `None` for an attribute that each call of a function sets. Sub-graphs and tensors are not included.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for attribute in node.attribute:
         if attribute.ref_attr_name:
-            found[attribute.name] = None
+            values[attribute.name] = None
             continue
         value = helper.get_attribute_value(attribute)
         if isinstance(value, bytes):
-            found[attribute.name] = value.decode("utf-8", "replace")
+            values[attribute.name] = value.decode("utf-8", "replace")
         elif isinstance(value, (int, float)):
-            found[attribute.name] = value
+            values[attribute.name] = value
         elif attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
-            found[attribute.name] = tuple(value)
-    return found
+            values[attribute.name] = tuple(value)
+    return values
 
 
 def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) -> str | None:
-    given = values_of(node)
+    values_by_name = values_of(node)
     for name, values in row.attributes.items():
-        value = value_of(node, given, name)
-        if value is _MISSING or value in values or _is_unused(node, given, name):
+        value = value_of(node, values_by_name, name)
+        if value is _MISSING or value in values or _is_unused(node, values_by_name, name):
             continue
-        taken = str(values) if isinstance(values, Range) else " or ".join(map(_text, values))
+        allowed = str(values) if isinstance(values, Range) else " or ".join(map(_text, values))
         if value is None:
-            return f"{target} takes {node.op_type} with {name} {taken}, and each call of the function sets it"
-        return f"{target} takes {node.op_type} with {name} {taken}, not {_text(value)}"
+            return (
+                f"{target} takes {node.op_type} with {name} {allowed}, and each call of the function sets it"
+            )
+        return f"{target} takes {node.op_type} with {name} {allowed}, not {_text(value)}"
     return None
 
 

@@ -25,12 +25,12 @@ __all__ = ["check_model_limits", "check_versions", "model_misfits", "nodes_in_sc
 
 def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
     """Return the error for a model that the targets do not support as a whole, code `target-lacks`; None if they do."""
-    found = counted(model_misfits(model, targets))
-    if not found:
+    misfits = counted(model_misfits(model, targets))
+    if not misfits:
         return None
-    first, *others = found
+    first, *others = misfits
     more = f"; {count_of(first.nodes - 1, 'more node')}" if first.nodes > 1 else ""
-    more += "".join(f"; {item.reason}" for item in others[:3])
+    more += "".join(f"; {misfit.reason}" for misfit in others[:3])
     fixed = any(target.row.static for target in targets) and _open_inputs(model.proto)
     return CannotMigrate(
         f"{first.reason}{more}",
@@ -48,7 +48,7 @@ def check_versions(model: Model, targets: Targets) -> CannotMigrate | None:
     """Return the error for a node of an older version than the targets support, if their opset has no newer one."""
     proto = model.proto
     used = operators_of(all_nodes(proto))
-    first = {key: found for key in used if (found := targets.oldest_version(*key))}
+    first = {key: oldest for key in used if (oldest := targets.oldest_version(*key))}
     if not first:
         return None
     functions = {function_key(function) for function in proto.functions}
@@ -101,9 +101,9 @@ def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatib
         for value in values if types else ():
             dtype = value_type_of(value.type).dtype
             if dtype is not None and type_name(dtype) not in types:
-                taken = " or ".join(types)
+                allowed_types = " or ".join(types)
                 yield Incompatibility(
-                    f"{kind} {value.name!r} is of {type_name(dtype)}, and {target} takes {kind}s of {taken}"
+                    f"{kind} {value.name!r} is of {type_name(dtype)}, and {target} takes {kind}s of {allowed_types}"
                 )
 
 
@@ -116,7 +116,7 @@ def _initializer_before(graph: onnx.GraphProto) -> str:
 
 def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:
     """Return the inputs with dims that are no numbers, and their shapes as text."""
-    found = {}
+    open_inputs = {}
     for value in fed_inputs(proto.graph):
         tensor = value.type.tensor_type
         dims = [
@@ -124,10 +124,10 @@ def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:
             for dim in tensor.shape.dim
         ]
         if not tensor.HasField("shape"):
-            found[value.name] = "of unknown rank"
+            open_inputs[value.name] = "of unknown rank"
         elif not all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-            found[value.name] = f"[{', '.join(dims)}]"
-    return found
+            open_inputs[value.name] = f"[{', '.join(dims)}]"
+    return open_inputs
 
 
 def _of_node(node: onnx.NodeProto, scope: Scope, targets: Iterable[Target]) -> Iterator[Incompatibility]:

@@ -36,16 +36,16 @@ def _of_axes(
     node: onnx.NodeProto, scope: Scope, holds: Callable[[int, int, int, int, int], bool]
 ) -> bool | None:
     """Return whether something holds of the length, the pads, the window and the stride of an axis; open dims may decide."""
-    given = values_of(node)
-    kernel: Sequence[int] | None = given.get("kernel_shape")
+    settings = values_of(node)
+    kernel: Sequence[int] | None = settings.get("kernel_shape")
     shape = scope.value_type(node.input[0]).shape
-    if given.get("auto_pad", "NOTSET") != "NOTSET":
+    if settings.get("auto_pad", "NOTSET") != "NOTSET":
         return False
     if shape is None or kernel is None:
         return None
     axes = len(kernel)
-    pads, ones = given.get("pads") or (0,) * 2 * axes, (1,) * axes
-    strides, dilations = given.get("strides") or ones, given.get("dilations") or ones
+    pads, ones = settings.get("pads") or (0,) * 2 * axes, (1,) * axes
+    strides, dilations = settings.get("strides") or ones, settings.get("dilations") or ones
     windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
     return any_of(
         None if length is None and stride > 1 else holds(length or 0, begin, end, window, stride)

@@ -39,45 +39,49 @@ def divides_among_threads(node: onnx.NodeProto, _place: int, scope: Scope) -> bo
     It counts the results, times the reduced entries but for the last axis, times the step of that axis
     (modules/dnn/src/layers/reduce_layer.cpp).
     """
-    found = _reduction(node, scope)
-    if found is None:
+    reduction = _reduction(node, scope)
+    if reduction is None:
         return None
-    is_divided = reaches((*found.kept, *found.reduced[:-1], *found.after), _DIVIDED)
-    return all_of(is_divided, reaches(found.kept, 2), reaches(found.reduced, 2))
+    is_divided = reaches((*reduction.kept, *reduction.reduced[:-1], *reduction.after), _DIVIDED)
+    return all_of(is_divided, reaches(reduction.kept, 2), reaches(reduction.reduced, 2))
 
 
 def keeps_many_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether a reduction keeps three axes or more, with `_ROWS` before the last two; None if open dims decide."""
-    found = _reduction(node, scope)
-    return None if found is None else all_of(reaches(found.kept[:-2], _ROWS), reaches(found.reduced, 2))
+    reduction = _reduction(node, scope)
+    return (
+        None
+        if reduction is None
+        else all_of(reaches(reduction.kept[:-2], _ROWS), reaches(reduction.reduced, 2))
+    )
 
 
 def reduces_many_axes(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | None:
     """Return whether a reduction is of three axes or more, with `_ROWS` before the last two; None if open dims decide."""
-    found = _reduction(node, scope)
-    return None if found is None else reaches(found.reduced[:-2], _ROWS)
+    reduction = _reduction(node, scope)
+    return None if reduction is None else reaches(reduction.reduced[:-2], _ROWS)
 
 
 def reduces_many_axes_before_others(node: onnx.NodeProto, place: int, scope: Scope) -> bool | None:
     """Return whether that holds of a reduction to several results of other axes than the last ones; None if that is open."""
-    found = _reduction(node, scope)
-    if found is None:
+    reduction = _reduction(node, scope)
+    if reduction is None:
         return None
-    return all_of(not found.is_of_last, reduces_many_axes(node, place, scope), reaches(found.kept, 2))
+    return all_of(not reduction.is_of_last, reduces_many_axes(node, place, scope), reaches(reduction.kept, 2))
 
 
 def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
     """Return the dims that a node reduces, none if it names no axes; None if its axes or its rank are not known."""
     shape = scope.value_type(node.input[0]).shape
     named = node.input[1] if len(node.input) > 1 else ""
-    given = scope.constant(named) if named else values_of(node).get("axes", ())
-    if shape is None or given is None:
+    stated_axes = scope.constant(named) if named else values_of(node).get("axes", ())
+    if shape is None or stated_axes is None:
         return None
-    axes = sorted(int(axis) % len(shape) for axis in given if shape)
-    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    axes = sorted(int(axis) % len(shape) for axis in stated_axes if shape)
+    other_axes = [axis for axis in range(len(shape)) if axis not in axes]
     return _Reduction(
         tuple(shape[axis] for axis in axes),
-        tuple(shape[axis] for axis in kept),
+        tuple(shape[axis] for axis in other_axes),
         shape[axes[-1] + 1 :] if axes else (),
-        not axes or not kept or kept[-1] < axes[0],
+        not axes or not other_axes or other_axes[-1] < axes[0],
     )

@@ -82,9 +82,9 @@ def _modes(node: onnx.NodeProto) -> tuple[str, str | None]:
     """
     if len(node.input) == 2:
         return "asymmetric", "floor"
-    given = values_of(node)
-    rounding: str | None = value_of(node, given, "nearest_mode")
-    return str(value_of(node, given, "coordinate_transformation_mode")), rounding
+    settings = values_of(node)
+    rounding: str | None = value_of(node, settings, "nearest_mode")
+    return str(value_of(node, settings, "coordinate_transformation_mode")), rounding
 
 
 def _has_sizes(node: onnx.NodeProto) -> bool:
@@ -98,19 +98,20 @@ _LONGEST = 1 << 20
 def _differs(node: onnx.NodeProto, scope: Scope, differs: Callable[[int, float, int], bool]) -> bool | None:
     """Return whether an axis differs, given with its length, its scale and its new length; None if open dims decide."""
     by_sizes = _has_sizes(node)
-    given = scope.constant(node.input[3 if by_sizes else min(2, len(node.input) - 1)])
+    factors = scope.constant(node.input[3 if by_sizes else min(2, len(node.input) - 1)])
     shape = scope.value_type(node.input[0]).shape
-    if given is None or (shape is not None and len(shape) != given.size):
+    if factors is None or (shape is not None and len(shape) != factors.size):
         return None
 
     def answer(length: int | None, value: Any) -> bool | None:
         if length is None and (by_sizes or not value.is_integer()):
             return None
+        # Of a length that is not known, a long axis stands for all.
         count = length or _ANY_LENGTH
         size = value if by_sizes else run_length(count, value)
         if size > _LONGEST:
             return None
         return bool(size) and differs(count, float(scale_of_size(count, size)) if by_sizes else value, size)
 
-    axes = zip(shape or [None] * given.size, given.tolist(), strict=True)
+    axes = zip(shape or [None] * factors.size, factors.tolist(), strict=True)
     return any_of(answer(length, value) for length, value in axes)

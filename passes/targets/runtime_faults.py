@@ -48,29 +48,30 @@ def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[FaultyNod
     if not rows:
         return
     sized = {name for name, own in rows.items() if any(row.elements or row.when in SIZES for row in own)}
-    for node, place, scope in _located(model, sized):
+    for node, node_index, scope in _located(model, sized):
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
-            if fault.domain == domain and (answer := _applies(fault, node, place, scope)) is not False:
+            if fault.domain == domain and (answer := _applies(fault, node, node_index, scope)) is not False:
                 yield FaultyNode(node, fault, bool(answer) and not fault.by_values)
 
 
 def _located(model: Model, sized: AbstractSet[str]) -> Iterator[tuple[onnx.NodeProto, int, Scope | None]]:
     """Yield the nodes of all bodies, with their places and scopes where the model has one of these operators."""
+    # The scopes need the types of all values, which only faults of sizes ask for.
     if sized.isdisjoint(node.op_type for node in all_nodes(model.proto)):
         yield from ((node, 0, None) for node in all_nodes(model.proto))
         return
     for top in scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version):
         for scope in top.nested():
-            yield from ((node, place, scope) for place, node in enumerate(scope.body.node))
+            yield from ((node, node_index, scope) for node_index, node in enumerate(scope.body.node))
 
 
 def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | None) -> bool | None:
     """Return whether a fault is one of this node; None if its open dims decide."""
-    given = values_of(node)
-    if not all(value_of(node, given, name) in wrong for name, wrong in fault.attributes.items()):
+    settings = values_of(node)
+    if not all(value_of(node, settings, name) in wrong for name, wrong in fault.attributes.items()):
         return False
-    if fault.when in ATTRIBUTES and not ATTRIBUTES[fault.when](given):
+    if fault.when in ATTRIBUTES and not ATTRIBUTES[fault.when](settings):
         return False
     if scope is None:
         return True
@@ -98,10 +99,10 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
     """
     bound, why = opset, None
     for operator in _operators(proto):
-        found = targets.newest_version("", operator)
-        if found is None:
+        limit = targets.newest_version("", operator)
+        if limit is None:
             continue
-        version, target = found
+        version, target = limit
         newer = [since for since in versions("", operator) if since > version]
         if newer and newer[0] <= bound and version >= versions("", operator)[0]:
             bound, why = newer[0] - 1, (operator, version, target)
@@ -123,9 +124,9 @@ def needed_opset(proto: onnx.ModelProto, targets: Targets, opset: int) -> int:
     """
     newest = min(targets.opset or newest_opset(), newest_opset())
     for operator in _operators(proto):
-        found, form = targets.oldest_version("", operator), signature_at("", operator, opset)
-        if found is not None and form is not None and form.since_version < found[0] <= newest:
-            opset = max(opset, found[0])
+        oldest, form = targets.oldest_version("", operator), signature_at("", operator, opset)
+        if oldest is not None and form is not None and form.since_version < oldest[0] <= newest:
+            opset = max(opset, oldest[0])
     return opset
 
 
@@ -153,8 +154,8 @@ def fault_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass
 
 def _is_news(bound: int, log: ChangeLog) -> bool:
     """Record a bound; return whether it is the first, or below the one that was reported."""
-    known = log.fact(OpsetBound, "", "")
-    if known is not None and bound >= known.opset:
+    reported = log.fact(OpsetBound, "", "")
+    if reported is not None and bound >= reported.opset:
         return False
     log.record_fact("", "", OpsetBound(bound))
     return True

@@ -75,20 +75,20 @@ class RuntimeLimits(FittingPass):
 
     def objections(self, model: Model) -> tuple[Incompatibility, ...]:
         """Return limits on the header that the model exceeds, nodes that a target computes wrongly, and Resizes with `axes`."""
-        found: list[Incompatibility] = []
+        misfits: list[Incompatibility] = []
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         for target in self.targets:
-            found += map(Incompatibility, _of_header(target, model.proto, opset))
+            misfits += map(Incompatibility, _of_header(target, model.proto, opset))
             for faulty in faulty_nodes(target, model, opset):
                 where = Where(node=node_label(faulty.node), operator=faulty.node.op_type)
-                found.append(Incompatibility(f"{target} {faulty.text}", where, 1, wrong=faulty.is_certain))
+                misfits.append(Incompatibility(f"{target} {faulty.text}", where, 1, wrong=faulty.is_certain))
             if not target.row.resize_axes:
                 reason = f"{target} does not support the attribute axes of Resize"
-                found += [
+                misfits += [
                     Incompatibility(reason, Where(node=node_label(node), operator="Resize"), 1)
                     for node in _with_axes(model)
                 ]
-        return counted(found)
+        return counted(misfits)
 
     def _warn_if_later(self, target: Target, log: ChangeLog) -> None:
         if target.later:
@@ -151,12 +151,12 @@ class RuntimeLimits(FittingPass):
         )
 
     def _warn_of_unknown_operators(self, target: Target, model: Model, log: ChangeLog) -> None:
-        known = operator_knowledge(target, nodes_by_operator(model.proto), lambda: node_forms(model))
-        if known.unknown:
+        knowledge = operator_knowledge(target, nodes_by_operator(model.proto), lambda: node_forms(model))
+        if knowledge.unknown:
             log.note(
                 self.name,
                 "operators-not-known",
-                known.warning,
+                knowledge.warning,
                 subject=target.name,
                 severity="warning",
             )
@@ -175,15 +175,15 @@ class RuntimeLimits(FittingPass):
     def _name_all_axes(self, traversal: ResizeTraversal, node: ResizeNode) -> None:
         rw = node.rw
         if rw.node.op_type == "Resize" and rw.attribute("axes") is not None:
-            kept = name_all_axes(rw)
+            obstacle = name_all_axes(rw)
             without = ", ".join(str(target) for target in self.targets if not target.row.resize_axes)
             does = "does" if sum(not target.row.resize_axes for target in self.targets) == 1 else "do"
-            if kept is None:
+            if obstacle is None:
                 rw.note(
                     f"scales or sizes are of all axes, because {without} {does} not support the attribute axes"
                 )
             else:
-                reason = f"keeps the attribute axes, which {without} {does} not support: {kept}"
+                reason = f"keeps the attribute axes, which {without} {does} not support: {obstacle}"
                 traversal.warn(node, reason, code="resize-kept")
 
 
@@ -203,7 +203,7 @@ def _of_header(target: Target, proto: onnx.ModelProto, opset: int) -> Iterator[s
 
 def _with_axes(model: Model) -> list[onnx.NodeProto]:
     """Return the Resizes with the attribute `axes`."""
-    return [node for node in resizes(model) if any(given.name == "axes" for given in node.attribute)]
+    return [node for node in resizes(model) if any(attribute.name == "axes" for attribute in node.attribute)]
 
 
 def _loads_least(targets: Targets, ir_version: int) -> tuple[int, Target] | None:

@@ -44,18 +44,18 @@ def _wrong(
         return
     scanned = scope.parent is not None and scope.parent.body.node[int(scope.key[-3])].op_type == "Scan"
     for value in scope.body.output if scanned else ():
-        known = scope.value_type(value.name)
-        told = value.type.tensor_type.HasField("shape") or known.container
-        if known.shape is not None and known.dtype is not None and not told:
-            value.type.tensor_type.elem_type = known.dtype
-            yield value, known.shape
+        value_type = scope.value_type(value.name)
+        is_declared = value.type.tensor_type.HasField("shape") or value_type.container
+        if value_type.shape is not None and value_type.dtype is not None and not is_declared:
+            value.type.tensor_type.elem_type = value_type.dtype
+            yield value, value_type.shape
     values = (*scope.body.output, *(scope.body.value_info if inner else ()))
     declared = {value.name: value for value in values if value.type.tensor_type.HasField("shape")}
     for node in scope.body.node:
         if not is_onnx(node.domain) or may_hold_graphs(node.domain, node.op_type):
             continue
         for name in filter(declared.get, node.output):
-            found = inferred_output(scope, node, name, opset)
+            inferred = inferred_output(scope, node, name, opset)
             dims = len(declared[name].type.tensor_type.shape.dim)
-            if found is not None and found.shape is not None and len(found.shape) != dims:
-                yield declared[name], found.shape
+            if inferred is not None and inferred.shape is not None and len(inferred.shape) != dims:
+                yield declared[name], inferred.shape

@@ -213,9 +213,13 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
         )
     jobs = []
     for path, _ in find(options["sources"]):
-        given = arguments_of(path)
-        external, flags, in_place = given.pop("external"), given.pop("flags"), options["in_place"]
-        jobs.append(Job(path, path if in_place else None, given, external, in_place, flags=flags))
+        job_arguments = arguments_of(path)
+        external, flags, in_place = (
+            job_arguments.pop("external"),
+            job_arguments.pop("flags"),
+            options["in_place"],
+        )
+        jobs.append(Job(path, path if in_place else None, job_arguments, external, in_place, flags=flags))
     return run_jobs(jobs, **common)
 
 

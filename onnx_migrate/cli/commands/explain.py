@@ -62,16 +62,16 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
     if not text or text in (("runtimes",), ("targets",)):
         return _overview(as_json, "Runtimes" if text else "")
     model, words = _model(text)
-    asked = _read(words)
-    if not asked.strip():
+    question_text = _read(words)
+    if not question_text.strip():
         hint = f"; to see what it contains: onnx-migrate inspect {shlex.quote(model)}" if model else ""
         raise click.UsageError(f"there is no text to explain{hint}")
     try:
-        answer = ask(asked, shlex.quote(model) if model else "")
+        answer = ask(question_text, shlex.quote(model) if model else "")
         if isinstance(answer, Unknown):
             return _unknown(answer, as_json)
         with ProgressLine(as_json, f"inspecting {model}"):
-            verdicts = [ask_model(item, model) for item in answer.errors] if model else []
+            verdicts = [ask_model(error_entry, model) for error_entry in answer.errors] if model else []
     except WrongArgument as error:
         return fail(error, "explain", as_json=as_json)
     except LoadError as error:
@@ -113,16 +113,16 @@ def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: b
     from onnx_migrate.report.json_form import json_of
 
     if as_json:
-        given: dict[str, Any] = {"recognised": True, **json_of(answer)}
+        answer_json: dict[str, Any] = {"recognised": True, **json_of(answer)}
         if model:
-            given["model"] = model
-            for error, verdict in zip(given["errors"], verdicts, strict=True):
+            answer_json["model"] = model
+            for error, verdict in zip(answer_json["errors"], verdicts, strict=True):
                 error["model"] = json_of(verdict)
-        _print(given)
+        _print(answer_json)
         return 0
     click.echo("\n".join(answer_lines(answer)))
-    for item, verdict in zip(answer.errors, verdicts, strict=False):
-        title = item.name if len(verdicts) > 1 else ""
+    for error_entry, verdict in zip(answer.errors, verdicts, strict=False):
+        title = error_entry.name if len(verdicts) > 1 else ""
         click.echo("\n" + "\n".join(verdict_lines(model, verdict, title)))
     return 0
 

@@ -129,7 +129,7 @@ def migrate(
         )
     if target == STREAM and call.split:
         raise click.UsageError("--split writes two models, but stdout takes one; name a file as OUTPUT")
-    given = arguments(options)
+    migrate_arguments = arguments(options)
     from onnx_migrate.cli.output.failure import print_remarks
     from onnx_migrate.errors import MigrateError
     from onnx_migrate.messages import collected_remarks
@@ -139,29 +139,29 @@ def migrate(
 
         import onnx_migrate.report.text  # noqa: F401
     find_own_passes(options)
-    page, told = None, []
+    page, ci_reports = None, []
     with (
         ProgressLine(call.quiet or call.as_json) as progress,
-        transfers_within(given["timeout"]),
+        transfers_within(migrate_arguments["timeout"]),
         collected_remarks() as remarks,
     ):
         try:
-            sides = _side_files(call, given)
-            told = followers(call.junit, annotations, check=check, allow_unverified=allow_unverified)
+            sides = _side_files(call, migrate_arguments)
+            ci_reports = followers(call.junit, annotations, check=check, allow_unverified=allow_unverified)
             page = call.html
-            done = _run(call, given, sides, progress, external=external)
+            migration = _run(call, migrate_arguments, sides, progress, external=external)
         except MigrateError as error:
             progress("")
             code = _failed(error, call, page)
-            return max(code, _follow(told, call, error))
+            return max(code, _follow(ci_reports, call, error))
         finally:
             print_remarks(remarks, call.model)
-    failed, verdict = _follow(told, call, done), done.report.verification
+    failed, verdict = _follow(ci_reports, call, migration), migration.report.verification
     unverified = verdict is not None and verdict.kind.value == "unverified"
-    _tell(call, done, f"the model is written to {target}" if call.files else "")
-    if failed or done.changes or done.report.left:
+    _tell(call, migration, f"the model is written to {target}" if call.files else "")
+    if failed or migration.changes or migration.report.left:
         return 1
-    return 3 if unverified and (check or told) and not allow_unverified else 0
+    return 3 if unverified and (check or ci_reports) and not allow_unverified else 0
 
 
 @dataclass(frozen=True)
@@ -211,11 +211,11 @@ def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, Sid
     if call.files and (is_url(call.model) or os.path.isfile(resolve_file_url(call.model))):
         check_target(call.files[0], source=call.model, in_place=call.in_place)
     page = page_at(call.html) if call.html else None
-    made = depfile_at(call.depfile) if call.depfile else None
+    dependency_file = depfile_at(call.depfile) if call.depfile else None
     check_path_conflicts([*call.files, *call.beside], (*paths_of(given["input_data"]), call.config))
-    for side in filter(None, (page, made)):
+    for side in filter(None, (page, dependency_file)):
         side.check()
-    return page, made
+    return page, dependency_file
 
 
 def _run(

@@ -20,9 +20,9 @@ def passes() -> None:
     from onnx_migrate.pipelines import default_pipeline
 
     on_request = passes_on_request()
-    for item in (*default_pipeline(dynamic={}), *on_request):
-        source = item.function if isinstance(item, UserPass) else type(item)
+    for listed_pass in (*default_pipeline(dynamic={}), *on_request):
+        source = listed_pass.function if isinstance(listed_pass, UserPass) else type(listed_pass)
         first = docstring(source).partition("\n")[0]
-        asked = f", with --pass {item.name} only" if item in on_request else ""
-        package = f" (package {package_of(item)}{asked})" if package_of(item) else ""
-        click.echo(f"{item.name:15} {first}{package}")
+        on_demand = f", with --pass {listed_pass.name} only" if listed_pass in on_request else ""
+        package = f" (package {package_of(listed_pass)}{on_demand})" if package_of(listed_pass) else ""
+        click.echo(f"{listed_pass.name:15} {first}{package}")

@@ -32,7 +32,7 @@ _DEFAULT_OPSET = "17+"
 def arguments(options: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `onnx_migrate.migrate`, all but the source. Raises click.UsageError."""
     options = {**options, "runtime": _runtime(options)}
-    return {item.name: _argument(item, options) for item in declared(Options) if item.flags}
+    return {option.name: _argument(option, options) for option in declared(Options) if option.flags}
 
 
 def _argument(item: Declared, options: dict[str, Any]) -> Any:
@@ -57,8 +57,8 @@ def one_or_several(texts: tuple[str, ...]) -> str | tuple[str, ...] | None:
 
 def limits(texts: tuple[str, ...]) -> float | str | tuple[str, ...] | None:
     """Return the limits of --rtol or --atol; a single one for every output is a number."""
-    found = one_or_several(texts)
-    return float(found) if isinstance(found, str) and ":" not in found else found
+    limit_texts = one_or_several(texts)
+    return float(limit_texts) if isinstance(limit_texts, str) and ":" not in limit_texts else limit_texts
 
 
 def _opset(options: dict[str, Any]) -> str | None:
@@ -97,8 +97,8 @@ def _run_in(options: dict[str, Any]) -> tuple[str, ...]:
 
 def _to_onnx_ops(options: dict[str, Any]) -> bool | str | tuple[str, ...]:
     """Return the domains to write with ai.onnx: True for all that are known, False for none."""
-    given = options["to_onnx_ops"]
-    names = (given,) if isinstance(given, (str, bool)) else tuple(given or ())
+    stated = options["to_onnx_ops"]
+    names = (stated,) if isinstance(stated, (str, bool)) else tuple(stated or ())
     if "all" in names or True in names:
         return True
     chosen = tuple(name for name in names if isinstance(name, str))

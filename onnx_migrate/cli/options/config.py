@@ -144,7 +144,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
     from onnx_migrate.url import is_url
 
     name = model if is_url(model) else _below(config.path, model)
-    parameters = {item.name: item for item in context.command.params}
+    parameters = {parameter.name: parameter for parameter in context.command.params}
     result = dict(options)
     for patterns, override in config.overrides:
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
@@ -192,20 +192,20 @@ def _read(path: Path, context: click.Context) -> _Config:
     if not isinstance(table, dict):
         raise click.UsageError(f"{path} has no table [tool.onnx-migrate]")
     overrides = table.pop("override", [])
-    if not isinstance(overrides, list) or not all(isinstance(item, dict) for item in overrides):
+    if not isinstance(overrides, list) or not all(isinstance(entry, dict) for entry in overrides):
         raise click.UsageError(f"{path}: override must be an array of tables, written [[override]]")
-    found = []
-    for index, item in enumerate(overrides):
-        files = item.pop("files", None)
+    read_overrides = []
+    for index, entry in enumerate(overrides):
+        files = entry.pop("files", None)
         patterns = [files] if isinstance(files, str) else files
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
             raise click.UsageError(
                 f"{path}{line_of(path, 'files', index)}: an override needs a key files, with a pattern or a list of patterns"
             )
-        options = options_of(item, path, context, index)
+        options = options_of(entry, path, context, index)
         if set(options) & _OF_ALL:
             raise click.UsageError(
                 f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set in an override; set it for all files"
             )
-        found.append((tuple(patterns), options))
-    return _Config(path, options_of(table, path, context), tuple(found))
+        read_overrides.append((tuple(patterns), options))
+    return _Config(path, options_of(table, path, context), tuple(read_overrides))

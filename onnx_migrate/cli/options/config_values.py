@@ -33,30 +33,30 @@ def options_of(
 
     Raises click.UsageError for an unknown key, and for a value that the option does not take.
     """
-    known = {
+    parameters = {
         name.lstrip("-"): parameter
         for parameter in context.command.params
         if isinstance(parameter, click.Option) and parameter.name in _OF_FILES
         for name in parameter.opts
         if name.startswith("--")
     }
-    found = {}
+    values = {}
     for key, value in table.items():
         name = current_key(key)
-        parameter = known.get(name)
+        parameter = parameters.get(name)
         if parameter is None and name in _ONLY_OF_BATCH:
             continue
         try:
             if parameter is None:
                 raise click.UsageError(
-                    _no_table(key, path) if isinstance(value, dict) else _unknown(name, known)
+                    _no_table(key, path) if isinstance(value, dict) else _unknown(name, parameters)
                 )
-            if parameter.name in found:
+            if parameter.name in values:
                 raise click.UsageError(f"{key} and {name} name the same option; keep only {name}")
-            found[str(parameter.name)] = _value(name, value, parameter, path, context)
+            values[str(parameter.name)] = _value(name, value, parameter, path, context)
         except click.UsageError as error:
             raise click.UsageError(f"{path}{line_of(path, key, override)}: {error.message}") from error
-    return found
+    return values
 
 
 def line_of(path: Path, key: str, override: int | None = None) -> str:
@@ -83,8 +83,8 @@ def _unknown(key: str, known: Mapping[str, Any]) -> str:
 
 
 def _no_table(key: str, path: Path) -> str:
-    place = "under [tool.onnx-migrate]" if path.name == "pyproject.toml" else "at the top of the file"
-    return f"there is no table [{key}]; options stand {place}"
+    location = "under [tool.onnx-migrate]" if path.name == "pyproject.toml" else "at the top of the file"
+    return f"there is no table [{key}]; options stand {location}"
 
 
 def _value(key: str, value: Any, parameter: click.Option, path: Path, context: click.Context) -> Any:
@@ -96,14 +96,15 @@ def _value(key: str, value: Any, parameter: click.Option, path: Path, context: c
         )
     if isinstance(value, list) and not parameter.multiple:
         raise click.UsageError(f"{key} takes one value, not a list")
-    given = [str(item) for item in (value if isinstance(value, list) else [value])]
+    texts = [str(element) for element in (value if isinstance(value, list) else [value])]
+    # click converts a text only when it parses the command line, so a wrong value is found here.
     if value is not None and not parameter.is_flag:
         try:
-            for item in given:
-                parameter.type.convert(item, parameter, context)
+            for element in texts:
+                parameter.type.convert(element, parameter, context)
         except click.BadParameter as error:
             raise click.UsageError(f"{key}: {error.message}") from error
-    return given if parameter.multiple else value
+    return texts if parameter.multiple else value
 
 
 def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None) -> Any:
@@ -131,21 +132,21 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
         return ",".join(map(str, value))
     if key not in _RELATIVE:
         return value
-    given = value if isinstance(value, list) else [value]
-    return [_RELATIVE[key](item, path.parent) if isinstance(item, str) else item for item in given]
+    entries = value if isinstance(value, list) else [value]
+    return [_RELATIVE[key](item, path.parent) if isinstance(item, str) else item for item in entries]
 
 
 def _runtime_at(name: str, folder: Path) -> str:
     """Return a value of `run-in`, with the folder of the runtime."""
-    runtime, given, place = name.partition("@")
-    return f"{runtime}@{folder / Path(place).expanduser()}" if given else name
+    runtime, at_sign, folder_text = name.partition("@")
+    return f"{runtime}@{folder / Path(folder_text).expanduser()}" if at_sign else name
 
 
 def _inputs_at(text: str, folder: Path) -> str:
     """Return a value of `input-data`: a path, NAME=PATH, or a function of a module or file."""
-    name, equals, place = text.rpartition("=")
-    is_module = ":" in place and ".py" not in place and not (folder / place).exists()
-    return text if is_module else f"{name}{equals}{folder / Path(place).expanduser()}"
+    name, equals, path_text = text.rpartition("=")
+    is_module = ":" in path_text and ".py" not in path_text and not (folder / path_text).exists()
+    return text if is_module else f"{name}{equals}{folder / Path(path_text).expanduser()}"
 
 
 _RELATIVE: Mapping[str, Callable[[str, Path], str]] = {

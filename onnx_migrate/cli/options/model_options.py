@@ -97,7 +97,9 @@ def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str
     """Return the passes that `--skip-pass` can leave out."""
     from onnx_migrate.pipelines import default_pipeline
 
-    return [item.name for item in default_pipeline(dynamic={}) if item.name.startswith(typed)]
+    return [
+        model_pass.name for model_pass in default_pipeline(dynamic={}) if model_pass.name.startswith(typed)
+    ]
 
 
 def _runtimes(
@@ -109,10 +111,12 @@ def _runtimes(
 
     if typed.startswith((".", "/")):
         return [CompletionItem(typed, type="file")]
-    name, given, _ = typed.partition("==")
-    if not given:
-        found = [known for known in known_names() if known.startswith(typed)]
-        return found or sorted(known for known in spellings().values() if known.startswith(typed))
+    name, equals_sign, _ = typed.partition("==")
+    if not equals_sign:
+        matching_names = [runtime_name for runtime_name in known_names() if runtime_name.startswith(typed)]
+        return matching_names or sorted(
+            runtime_name for runtime_name in spellings().values() if runtime_name.startswith(typed)
+        )
     if name not in known_names():
         return []
     releases = [f"{name}=={row.since}" for row in shipped(name).releases if row.since]
@@ -144,21 +148,21 @@ def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
 
     It changes nothing if the feature of the option is not installed.
     """
-    item = _DECLARED.get(name)
-    if item is None:
+    option = _DECLARED.get(name)
+    if option is None:
         return lambda command: command
-    given = {**item.click, **changes}
-    for argument, known in _NAMED.items():
-        if isinstance(given.get(argument), str):
-            given[argument] = known[given[argument]]
-    if isinstance(given.get("type"), tuple):
-        given["type"] = click.Choice(given["type"])
+    settings = {**option.click, **changes}
+    for argument, values_by_name in _NAMED.items():
+        if isinstance(settings.get(argument), str):
+            settings[argument] = values_by_name[settings[argument]]
+    if isinstance(settings.get("type"), tuple):
+        settings["type"] = click.Choice(settings["type"])
 
     def add(command: F) -> F:
-        if item.off:
-            same = f"{_OFF[name]} (the same as --{name}={item.off})."
+        if option.off:
+            same = f"{_OFF[name]} (the same as --{name}={option.off})."
             command = click.option(f"--no-{name}", is_flag=True, help=same)(command)
-        return click.option(*(names or item.flags), item.parameter, **given)(command)
+        return click.option(*(names or option.flags), option.parameter, **settings)(command)
 
     return add
 
@@ -178,7 +182,7 @@ _ORDER = (
 
 def model_options(command: F) -> F:
     """Give a command all options of a migration, but those that say how it runs."""
-    named = [name for name, item in _DECLARED.items() if item.panel != RUNNING]
+    named = [name for name, option in _DECLARED.items() if option.panel != RUNNING]
     for name in reversed(arranged(_ORDER, named)):
         command = (model_option(name) if name in _DECLARED else _save_as_external_data)(command)
     return command
@@ -224,14 +228,14 @@ def _with_domains(options: list[str]) -> list[str]:
         return options
     from onnx_migrate.engine.steps.registry import foreign_domains
 
-    found: list[str] = []
+    joined: list[str] = []
     for argument in options:
-        after = bool(found) and found[-1] == _TO_ONNX
+        after = bool(joined) and joined[-1] == _TO_ONNX
         if after and argument in foreign_domains() and not os.path.exists(argument):
-            found[-1] = f"{_TO_ONNX}={argument}"
+            joined[-1] = f"{_TO_ONNX}={argument}"
         else:
-            found.append(argument)
-    return found
+            joined.append(argument)
+    return joined
 
 
 def _long(argument: str) -> str:

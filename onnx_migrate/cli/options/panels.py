@@ -53,9 +53,9 @@ class OptionGroup:
         """The long names of the options."""
         of_panel = [
             flag
-            for item in declared(Options)
-            if item.panel == self.title
-            for flag in (item.flags[0], *([f"--no-{item.name}"] if item.off else []))
+            for option in declared(Options)
+            if option.panel == self.title
+            for flag in (option.flags[0], *([f"--no-{option.name}"] if option.off else []))
         ]
         return arranged(self.options, of_panel)
 
@@ -64,7 +64,7 @@ def arranged(order: Iterable[str | EllipsisType], names: Iterable[str]) -> list[
     """Return names in an order, in which ... stands for those that it does not name."""
     listed = list(order)
     others = [name for name in names if name not in listed]
-    return [name for item in listed for name in (others if item is ... else [item])]
+    return [name for entry in listed for name in (others if entry is ... else [entry])]
 
 
 _GROUPS = (
@@ -191,14 +191,14 @@ class Command(click.RichCommand):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            said = message = error.format_message()
+            original_message = message = error.format_message()
             for words, meant in _WORDS.items():
                 message = message.replace(words, meant)
             if message.startswith("Got unexpected extra argument"):
                 message = f"{message.rstrip('.')}: {_too_many(ctx)}"
             if isinstance(error, click.NoSuchOption) and error.option_name in _INSTEAD:
                 message = f"No such option '{error.option_name}': {_INSTEAD[error.option_name]}"
-            if message == said:
+            if message == original_message:
                 raise
             raise click.UsageError(message, ctx) from error
 
@@ -284,28 +284,33 @@ _INSTEAD = {
 
 def _too_many(ctx: click.Context) -> str:
     """Return what a command takes, and how to give it more."""
-    taken = " and ".join(
+    argument_names = " and ".join(
         parameter.human_readable_name  # make_metavar takes other arguments before click 8.2
         for parameter in ctx.command.params
         if isinstance(parameter, click.Argument)
     )
     if ctx.command.name == "migrate":
         return (
-            f"it takes {taken}. For many models use onnx-migrate batch. Options begin with --, "
+            f"it takes {argument_names}. For many models use onnx-migrate batch. Options begin with --, "
             "and a release follows ==: --for tensorrt==8.6"
         )
-    return f"it takes {taken or 'options only'}"
+    return f"it takes {argument_names or 'options only'}"
 
 
 def groups_of(command: click.Command) -> Iterator[tuple[OptionGroup, list[click.Option]]]:
     """Return each group that has an option of the command, with these options in the group's order."""
-    options = {name: item for item in command.params if isinstance(item, click.Option) for name in item.opts}
+    options = {
+        name: parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for name in parameter.opts
+    }
     for group in _GROUPS:
         if group.command not in ("", command.name):
             continue
-        found = [options.pop(name) for name in group.names if name in options]
-        if found:
-            yield group, found
+        options_of_group = [options.pop(name) for name in group.names if name in options]
+        if options_of_group:
+            yield group, options_of_group
 
 
 def in_panels(command: Any) -> Any:

@@ -91,12 +91,19 @@ def short_help_lines(context: click.Context) -> Iterator[str]:
     yield from textwrap.wrap(" ".join(first.split()), width)
     if short.example:
         yield from ("", click.style("Example:", bold=True), f"  onnx-migrate {short.example}")
-    options = {name: item for item in command.params if isinstance(item, click.Option) for name in item.opts}
+    options = {
+        name: parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for name in parameter.opts
+    }
     shown = [options[name] for name in short.options if name in options]
     if shown:
         yield from ("", click.style("Options:", bold=True))
         yield from _rows([(_name(option), _first_sentence(str(option.help))) for option in shown], width)
-    hidden = sum(isinstance(item, click.Option) and item.name != "short_help" for item in command.params)
+    hidden = sum(
+        isinstance(parameter, click.Option) and parameter.name != "short_help" for parameter in command.params
+    )
     if hidden > len(shown):
         yield from ("", f"{context.command_path} --help shows all {hidden} options and the exit codes.")
 

@@ -74,13 +74,15 @@ class Judgement:
             tag = "failure" if outcome.kind == "refused" else "error"
             return tag, outcome.code, outcome.why
         if outcome.left:
-            left = f"{count_of(outcome.left, 'thing')} that --best-effort left unchanged"
-            return "failure", "not-fitted", left
+            message = f"{count_of(outcome.left, 'thing')} that --best-effort left unchanged"
+            return "failure", "not-fitted", message
         if self.check and outcome.kind == "migrated":
             from onnx_migrate.report.data import ReportData  # which --help does not need
 
-            what = f": {difference_of(outcome.report)}" if isinstance(outcome.report, ReportData) else ""
-            return "failure", "would-change", f"a migration would change the model{what}"
+            difference = (
+                f": {difference_of(outcome.report)}" if isinstance(outcome.report, ReportData) else ""
+            )
+            return "failure", "would-change", f"a migration would change the model{difference}"
         if outcome.doubt:
             stopped = outcome.late and not self.allow_unverified
             return "error" if stopped else "skipped", outcome.state, f"{_kept(outcome)}: {outcome.why}"
@@ -102,12 +104,12 @@ def followers(
 ) -> list[Follower]:
     """Return what these options ask for; with `check` a model that would change is a failure. Raises UsageError, SaveError."""
     judgement = Judgement(check, allow_unverified)
-    found: list[Follower] = []
+    reports: list[Follower] = []
     if junit is not None:
-        found.append(_JUnit(junit, judgement))
+        reports.append(_JUnit(junit, judgement))
     if writes_annotations(annotations):
-        found.append(_GitHub(judgement))
-    return found
+        reports.append(_GitHub(judgement))
+    return reports
 
 
 def finish_all(to_tell: Sequence[Follower], totals: Mapping[str, Any]) -> None:
@@ -133,8 +135,8 @@ class _JUnit:
         if trouble is not None:
             case.append(_case_result(*trouble))
         elif outcome.verification:
-            said = f"{outcome.kind}, {outcome.verification}"
-            ElementTree.SubElement(case, "system-out").text = printable(said)
+            summary = f"{outcome.kind}, {outcome.verification}"
+            ElementTree.SubElement(case, "system-out").text = printable(summary)
         self._cases[name] = case
 
     def finish(self, totals: Mapping[str, Any]) -> None:
@@ -189,11 +191,11 @@ class _GitHub:
 
     def finish(self, totals: Mapping[str, Any]) -> None:
         counts = {**totals["states"], "verified": totals["verification"]["verified"]}
-        told = ", ".join(f"{count:,} {self._kind(kind)}" for kind, count in counts.items() if count)
+        totals_text = ", ".join(f"{count:,} {self._kind(kind)}" for kind, count in counts.items() if count)
         lines = [
             f"### onnx-migrate: {count_of(totals['models'], 'model')}",
             "",
-            told or "nothing was migrated",
+            totals_text or "nothing was migrated",
             "",
         ]
         if self._rows:

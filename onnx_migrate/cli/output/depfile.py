@@ -41,19 +41,19 @@ def dependencies(original: Model, model: str, given: Mapping[str, Any]) -> list[
     """Return the files that a migration of `original` reads: model, weights, --input-data, modules of --pass and --adapters,
     libraries."""
     folder = os.path.dirname(model)
-    found = [os.path.join(folder, name) for name in original.files]
+    read_files = [os.path.join(folder, name) for name in original.files]
     data = given["input_data"]
     if data is not None:
         from onnx_migrate.verify.inputs.given import data_files
 
-        found += map(str, data_files(data))
-    found += map(str, given["ort_library"])
+        read_files += map(str, data_files(data))
+    read_files += map(str, given["ort_library"])
     for name in (*given["passes"], *given["adapters"]):
         module = sys.modules.get(str(name).partition(":")[0])
         path = getattr(module, "__file__", None)
         if path:
-            found.append(os.path.relpath(path))
-    return list(dict.fromkeys(found))
+            read_files.append(os.path.relpath(path))
+    return list(dict.fromkeys(read_files))
 
 
 def rules(targets: list[str], sources: list[str]) -> bytes:

@@ -33,12 +33,17 @@ def answer_lines(answer: Answer) -> Iterator[str]:
         parts.append(list(_operator(answer.operator)))
     if answer.runtime:
         parts.append(list(_runtime(answer.runtime)))
-    parts += [list(_error(item)) for item in answer.errors[:_MOST_ERRORS]]
+    parts += [list(_error(error_entry)) for error_entry in answer.errors[:_MOST_ERRORS]]
     if len(answer.errors) > _MOST_ERRORS:
         rest = answer.errors[_MOST_ERRORS:]
-        parts.append(["Also recognised, each explained by its name:", *(f"  {item.name}" for item in rest)])
-    for place, part in enumerate(parts):
-        if place:
+        parts.append(
+            [
+                "Also recognised, each explained by its name:",
+                *(f"  {error_entry.name}" for error_entry in rest),
+            ]
+        )
+    for index, part in enumerate(parts):
+        if index:
             yield ""
         yield from part
 
@@ -175,8 +180,8 @@ def _releases(table: Table) -> Iterator[str]:
     for row in table.releases:
         oldest = f"{row.oldest}–" if row.oldest else ""
         opsets = "any" if row.opset is None else f"{oldest}{row.opset}"
-        known = "measured" if row.measured else "read"
-        yield f"  {row.since:<14} {opsets:<12} {row.ir_version or '':<4} {known}"
+        source = "measured" if row.measured else "read"
+        yield f"  {row.since:<14} {opsets:<12} {row.ir_version or '':<4} {source}"
     yield ""
     example = f"{table.name}=={table.newest or table.releases[-1].since}"
     yield f"One release in full: onnx-migrate explain {example}"

@@ -55,17 +55,17 @@ def print_overview(found: Sequence[Inspection], console: Console, *, to: str) ->
     """Print a table with one row per model; `to` is the heading of the column with what a migration would do."""
     table = _table("model", "opset", "IR", "nodes", "weights", "reachable")
     table.add_column(markup_of(to), overflow="fold")
-    for item in found:
+    for inspection in found:
         table.add_row(
-            markup_of(item.model),
-            str(item.opset or "none"),
-            str(item.summary.ir_version),
-            str(item.nodes),
-            size_text(item.weight_bytes),
-            _span(item.reachability.opsets),
-            _outlook(item)
-            if f"to {item.target}" == to or item.plan is None
-            else f"{item.target}: {_outlook(item)}",
+            markup_of(inspection.model),
+            str(inspection.opset or "none"),
+            str(inspection.summary.ir_version),
+            str(inspection.nodes),
+            size_text(inspection.weight_bytes),
+            _span(inspection.reachability.opsets),
+            _outlook(inspection)
+            if f"to {inspection.target}" == to or inspection.plan is None
+            else f"{inspection.target}: {_outlook(inspection)}",
         )
     console.print(table)
 
@@ -114,8 +114,11 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
         _some(list(_changes(item.plan.changes, everything)), line, everything)
         for note in item.plan.notes:
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}")
-    found = [("opset", item.reachability), *((f"{it.domain} opset", it.reachability) for it in item.domains)]
-    for name, reachability in found:
+    by_domain = [
+        ("opset", item.reachability),
+        *((f"{it.domain} opset", it.reachability) for it in item.domains),
+    ]
+    for name, reachability in by_domain:
         line(f"\n[bold]reachable[/]: {markup_of(name)} {_span(reachability.opsets)}")
         refusals = [f"  not {_span(no.opsets)}: {_error_line(no.error)}" for no in reachability.refusals]
         _some(refusals, line, everything)
@@ -126,16 +129,16 @@ def print_advice(advice: Compatibility, line: Callable[[str], None], *, everythi
     line(f"\n[bold]for {markup_of(str(advice.target))}[/]: {_headline(advice)}")
     if advice.objections:
         line("  unchanged it does not run:")
-        for item in advice.objections:
-            line(f"    {_objection(item)}")
+        for objection in advice.objections:
+            line(f"    {_objection(objection)}")
     if advice.objections and not advice.obstacles:
         line(f"  a migration converts it to opset {advice.opset}, IR {advice.ir_version}, and changes")
         changes = [f"    {markup_of(name)}{_times(count)}" for name, count in advice.changes]
         _some(changes or ["    no node"], line, everything, "    … and {} more kinds (-v shows them)")
     if advice.obstacles:
         line("  a migration does not help:")
-        for item in advice.obstacles:
-            line(f"    {_objection(item)}")
+        for objection in advice.obstacles:
+            line(f"    {_objection(objection)}")
     for text in advice.warnings:
         line(f"  [yellow]warning:[/] {markup_of(text)}")
     for text in advice.helps:
@@ -168,19 +171,19 @@ def _foreign(operator: ForeignOperator) -> str:
 
 def _headline(advice: Compatibility) -> str:
     """Return whether a runtime runs a model, and how that is known."""
-    known = advice.operators
-    if advice.standing is not Support.NOT_KNOWN or known is None:
-        unknown = f"; {markup_of(str(known))}" if known is not None and known.unknown else ""
+    knowledge = advice.operators
+    if advice.standing is not Support.NOT_KNOWN or knowledge is None:
+        unknown = f"; {markup_of(str(knowledge))}" if knowledge is not None and knowledge.unknown else ""
         return f"{_HEADLINES[advice.standing]} ({_BASIS.get(advice.basis, advice.basis)}){unknown}"
     after = "after a migration the" if advice.objections else "the"
-    sentence = known.warning.partition(": ")[2]
+    sentence = knowledge.warning.partition(": ")[2]
     return f"[yellow]{after} opset fits, but {markup_of(sentence)}[/]"
 
 
 def outlook_lines(found: Sequence[RuntimeCompatibility]) -> Iterator[str]:
     """Yield a line for each answer, with the runtimes that give it and their newest releases."""
     for support, title in _GROUPS.items():
-        targets = [item.advice.target for item in found if item.advice.standing is support]
+        targets = [outlook.advice.target for outlook in found if outlook.advice.standing is support]
         names = sorted(
             (f"{target.table.title} {target.release}".strip() for target in targets), key=str.lower
         )
@@ -210,10 +213,10 @@ def print_outlooks(found: Sequence[RuntimeCompatibility], console: Console) -> N
 def _brief(advice: Compatibility) -> str:
     """Return the first reason against the newest release, and how many more there are."""
     reasons: Iterable[Incompatibility] = advice.obstacles or advice.objections
-    found = [f"{item.reason}{_times(item.nodes)}" for item in reasons]
+    reasons_text = [f"{objection.reason}{_times(objection.nodes)}" for objection in reasons]
     if advice.standing is Support.NOT_KNOWN:
-        found.insert(0, str(advice.operators))
-    first, *others = found or [""]
+        reasons_text.insert(0, str(advice.operators))
+    first, *others = reasons_text or [""]
     short = first if len(first) <= 90 else f"{first[:88]} …"
     return f"{short}; {len(others)} more" if others else short
 
@@ -256,8 +259,8 @@ def _outlook(item: Inspection) -> str:
     nothing = "nothing changes" if item.plan.same else ""
     parts = [nothing or f"[green]{count_of(len(item.plan.changes), 'node')} changed[/]"]
     parts += [
-        count_of(severities[kind], what)
-        for kind, what in (("info", "note"), ("warning", "warning"))
+        count_of(severities[kind], noun)
+        for kind, noun in (("info", "note"), ("warning", "warning"))
         if severities[kind]
     ]
     return ", ".join(parts)

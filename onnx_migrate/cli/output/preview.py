@@ -43,34 +43,34 @@ class Call:
     @cached_property
     def target(self) -> str | None:
         """Where to write, "-" for stdout, None to write nothing. Raises click.UsageError."""
-        given = [path for path in (self.output, self.output_option) if path is not None]
+        outputs = [path for path in (self.output, self.output_option) if path is not None]
         preview = self.check or self.dry_run
-        streamed = self.model == STREAM or any(map(_is_stdout, given))
+        streamed = self.model == STREAM or any(map(_is_stdout, outputs))
         if self.depfile and (preview or self.in_place or streamed):
             raise click.UsageError(
                 "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
             )
-        if self.depfile and any("://" in name for name in (self.model, *given)):
+        if self.depfile and any("://" in name for name in (self.model, *outputs)):
             raise click.UsageError("--depfile needs files, not URLs: make and ninja track files")
         if self.in_place:
-            if given:
+            if outputs:
                 raise click.UsageError("--in-place replaces MODEL; leave OUTPUT out")
             if self.model == STREAM:
                 raise click.UsageError("--in-place cannot replace stdin; name a file as MODEL")
             return None if preview else self.model
-        if len(given) > 1:
+        if len(outputs) > 1:
             raise click.UsageError(
-                f"OUTPUT is given twice, as {given[0]} and with --output {given[1]}; leave one out"
+                f"OUTPUT is given twice, as {outputs[0]} and with --output {outputs[1]}; leave one out"
             )
-        if not (given or preview):
+        if not (outputs or preview):
             raise click.UsageError("name an OUTPUT, or use --in-place to replace MODEL")
         if preview:
             return None
-        if _is_stdout(given[0]):
+        if _is_stdout(outputs[0]):
             if sys.stdout.isatty():
                 raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
             return STREAM
-        return given[0]
+        return outputs[0]
 
     @property
     def files(self) -> list[str]:

@@ -37,8 +37,8 @@ class SideFile:
         from onnx_migrate.url import is_url
 
         if self.path == STREAM or is_url(self.path):
-            what = "standard output" if self.path == STREAM else "a URL"
-            raise UsageError(f"{self.option} needs a file, not {what}", hint="give the path of a file")
+            destination = "standard output" if self.path == STREAM else "a URL"
+            raise UsageError(f"{self.option} needs a file, not {destination}", hint="give the path of a file")
 
     def check(self) -> Path:
         """Return where the file is written. Raises SaveError where that cannot be, or would lose what is there."""
@@ -88,9 +88,9 @@ def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | Non
 
     new = [name for name in written if name is not None]
     old = [name for name in read if name is not None]
-    for one, other in (*combinations(new, 2), *product(new, old)):
-        if _same_file(one, other):
-            conflict = f"{one} is given twice" if one == other else f"{one} and {other} are the same file"
+    for path, other in (*combinations(new, 2), *product(new, old)):
+        if _same_file(path, other):
+            conflict = f"{path} is given twice" if path == other else f"{path} and {other} are the same file"
             raise UsageError(conflict, hint="give every file that is written a name of its own")
 
 

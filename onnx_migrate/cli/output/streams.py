@@ -48,20 +48,20 @@ def read_source(model: str) -> Source:
 
 def with_listed(sources: Iterable[str]) -> list[str]:
     """Return names of models and folders, with the lines of stdin in place of `-`. Raises click.UsageError."""
-    found: list[str] = []
+    names: list[str] = []
     for source in sources:
         if source != STREAM:
-            found.append(source)
+            names.append(source)
             continue
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
                 "- reads a list of models from stdin; pipe one into it, or name ./- for a file"
             )
         lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
-        found += [line for line in lines if line.strip()]
-        if not found:
+        names += [line for line in lines if line.strip()]
+        if not names:
             raise click.UsageError("stdin lists no models; write one path into each line")
-    return found
+    return names
 
 
 def error_with_stdin_name(error: MigrateError) -> MigrateError:
@@ -96,14 +96,14 @@ def to_stdout(migration: Migration, beside: Beside) -> None:
         with beside(size):
             pass  # the stream cannot be taken back, so neither are they
         with remark_on_failure("the model on it is incomplete"):
-            left = size
-            while left:
+            remaining = size
+            while remaining:
                 try:
-                    data = file.read(min(left, _CHUNK))
+                    data = file.read(min(remaining, _CHUNK))
                 except OSError as error:
                     raise OutputFailed(f"its temporary file cannot be read: {error.strerror}") from error
                 if not data:
                     raise OutputFailed("its temporary file was cut")
                 sys.stdout.buffer.write(data)
-                left -= len(data)
+                remaining -= len(data)
             sys.stdout.buffer.flush()

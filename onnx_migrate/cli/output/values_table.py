@@ -29,7 +29,16 @@ def values_table(values: Sequence[ValueDistance]) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_HEAD)
-    for item in values:
-        shape = "x".join(map(str, item.shape))
-        writer.writerow([item.value, item.other_value, item.node, item.operator, shape, f"{item.error:.6g}"])
+    for distance in values:
+        shape = "x".join(map(str, distance.shape))
+        writer.writerow(
+            [
+                distance.value,
+                distance.other_value,
+                distance.node,
+                distance.operator,
+                shape,
+                f"{distance.error:.6g}",
+            ]
+        )
     yield text.getvalue().encode("utf-8", "surrogateescape")

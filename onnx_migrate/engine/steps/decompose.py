@@ -172,12 +172,13 @@ class Decompose(StepVisitor):
         self, node: onnx.NodeProto, scope: Scope, version: int, where: Where, reason: str
     ) -> LoweringRewriter | None:
         """Let a node compute in a wider type that is supported, if its operator's steps down allow that; else None."""
-        taken = self.types(node, scope) if self.types is not None and is_onnx(node.domain) else None
-        casts = casts_to(taken, node, scope, version) if taken else None
+        supported_types = self.types(node, scope) if self.types is not None and is_onnx(node.domain) else None
+        casts = casts_to(supported_types, node, scope, version) if supported_types else None
         if casts is None:
             return None
         rewriter = self.rewriter(node, scope, where, version)
         self._show(rewriter, f"{reason}: it computes in {type_name(casts.wide)} between Casts")
+        # Casts around the node leave the rest of the graph in its type.
         rewriter.cast_around(casts.inputs, casts.outputs, casts.wide, casts.narrow)
         rewriter.finish()
         rewriter.exactness = casts.exactness
@@ -229,21 +230,22 @@ class Decompose(StepVisitor):
         self, rewriter: LoweringRewriter, ancestors: Operators, own: Operators, *, lowered: bool = False
     ) -> None:
         """Record for which operators the nodes of a rewriter are written: `own` of its node, `ancestors` of all others."""
-        for item in (*rewriter.preceding, *rewriter.following):
-            self._written_for[id(item)] = (item, ancestors, False)
+        for written_node in (*rewriter.preceding, *rewriter.following):
+            self._written_for[id(written_node)] = (written_node, ancestors, False)
         self._written_for[id(rewriter.node)] = (rewriter.node, own, lowered)
 
 
 @cache
 def _last_step(operator: str) -> int | None:
     """Return the version of an operator whose step down ends the operator; None if opset 7 has it, or it has no steps."""
-    known = versions("", operator)
+    operator_versions = versions("", operator)
     leaves = min(
-        (version for version in known if step_at(Direction.DOWN, "", operator, version)), default=None
+        (version for version in operator_versions if step_at(Direction.DOWN, "", operator, version)),
+        default=None,
     )
     if leaves is None or leaves <= OLDEST:
         return None
-    older = [version for version in known if version < leaves]
+    older = [version for version in operator_versions if version < leaves]
     return leaves if not older or (older == [1] and operator in _NOT_STANDARD_AT_1) else None
 
 

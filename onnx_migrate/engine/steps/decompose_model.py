@@ -35,12 +35,14 @@ def decompose_model(
     of the nodes.
     """
     trial = log.trial()
+    # Inlining a function may bring nodes that do not fit, so the loop looks again.
     while any(
         unfit(node, scope) or (read_as is not None and opset is not None and read_as(node, opset))
         for top, (_, opset) in zip(body_scopes(model), body_opsets(model.proto), strict=True)
         for scope in top.nested()
         for node in scope.body.node
     ):
+        # Only a model with functions may have to start anew, so only its copy is needed.
         whole = model.copy() if model.proto.functions else model
         visitor = Decompose(
             model.proto,
@@ -58,15 +60,17 @@ def decompose_model(
             if version is not None:
                 driver.body(scope, version)
         if not visitor.refusals:
+            # Replaced nodes may have been the last readers of constants.
             remove_dead_values(model.proto, driver.dead_values)
             break
         wanting = {
-            item.function
-            for item in visitor.refusals
-            if item.function is not None and item.error.code in NEEDS_CALLER
+            lowering_refusal.function
+            for lowering_refusal in visitor.refusals
+            if lowering_refusal.function is not None and lowering_refusal.error.code in NEEDS_CALLER
         }
         if not wanting:
             return Lowered(model, tuple(visitor.refusals))
+        # The functions that refused are inlined, and the next round starts from the model as it was.
         trial.roll_back()
         model = inline_refused(whole, wanting, log, pass_name)
         trial = log.trial()

@@ -98,19 +98,20 @@ def formula(
     """
 
     def register(function: Function) -> Function:
-        found = [
+        formulas = [
             _formula(*_split(name), since, function, without=without, handed_on=names(handed_on))
             for name in names(*operators)
         ]
-        adapt = _adapter(found[0], form)
-        for item in found:
-            if item.without:
-                decomposition(item.operator, domain=item.domain, exactness=exactness, direct=direct or form)(
-                    adapt
-                )
+        # All operators of one formula have one adapter.
+        adapt = _adapter(formulas[0], form)
+        for registered in formulas:
+            if registered.without:
+                decomposition(
+                    registered.operator, domain=registered.domain, exactness=exactness, direct=direct or form
+                )(adapt)
             else:
-                lowering(item.operator, leaves=since, exactness=exactness, types=types)(adapt)
-        _formulas.extend(found)
+                lowering(registered.operator, leaves=since, exactness=exactness, types=types)(adapt)
+        _formulas.extend(formulas)
         return function
 
     return register
@@ -118,11 +119,16 @@ def formula(
 
 def unregistered(function: Function, operator: str, form: int = 0) -> Step:
     """Return a formula as a decomposition of one operator ("domain::Operator" for others), for the one pass that needs it."""
-    item = _formula(*_split(operator), 1, function, without=True)
-    adapt = _adapter(item, form)
+    decomposed = _formula(*_split(operator), 1, function, without=True)
+    adapt = _adapter(decomposed, form)
     reason = reason_of(function)
     return Step(
-        Direction.WITHOUT, item.domain, item.operator, adapt=adapt, reason=reason, exactness=EQUIVALENT
+        Direction.WITHOUT,
+        decomposed.domain,
+        decomposed.operator,
+        adapt=adapt,
+        reason=reason,
+        exactness=EQUIVALENT,
     )
 
 
@@ -171,16 +177,22 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
         _check_node(op, formula, form)
         own = rw.version
         rw.version = max(rw.version, form)
-        given = max(count, len(node.input)) if variadic else count
-        values = [op.input(index) for index in range(given)]
+        input_count = max(count, len(node.input)) if variadic else count
+        # Omitted inputs are None.
+        values = [op.input(index) for index in range(input_count)]
         settings = {}
         if attributes:
             version = own if formula.without else formula.since  # whose form the node has
             defaults = _defaults(formula.domain, node.op_type, version)
             for name, default in attributes.items():
+                # An attribute without a default in the schema has the default of the formula.
                 settings[name] = rw.get(name, defaults.get(name, default))
         if formula.handed_on:
-            settings |= {name: item for name, item in op.attributes.items() if name in formula.handed_on}
+            settings |= {
+                name: attribute_value
+                for name, attribute_value in op.attributes.items()
+                if name in formula.handed_on
+            }
         op.end(formula.function(op, *values, **settings))
 
     return adapt
@@ -189,6 +201,7 @@ def _adapter(formula: Formula, form: int = 0) -> LoweringAdapter:
 def _check_node(op: Op, formula: Formula, form: int) -> None:
     """Refuse a node that a formula of another domain does not cover: unknown attributes, unknown inputs, forms not installed."""
     newest, node = newest_opset(), op.rw.node
+    # The installed onnx must be able to infer the types of the written nodes.
     if form > newest:
         op.refuse(
             f"it is written in the form of opset {form}, and the installed onnx knows {newest}",
@@ -197,10 +210,11 @@ def _check_node(op: Op, formula: Formula, form: int) -> None:
         )
     if not formula.domain:
         return
-    known = (*formula.attributes, *formula.handed_on)
-    unknown = [item.name for item in node.attribute if item.name not in known]
+    known_attributes = (*formula.attributes, *formula.handed_on)
+    unknown = [attribute.name for attribute in node.attribute if attribute.name not in known_attributes]
     if unknown:
         op.refuse(f"it has an attribute {unknown[0]!r}, which its formula does not know", code="no-equal")
+    # The formula would ignore such an input and compute something else.
     further = [name for name in node.input[len(formula.inputs) :] if name]
     if further and not formula.variadic:
         op.refuse(f"it has an input {further[0]!r}, which its formula does not know", code="no-equal")
@@ -213,9 +227,9 @@ def _defaults(domain: str, operator: str, version: int) -> dict[str, Any]:
         schema = defs.get_schema(operator, version, domain)
     except defs.SchemaError:
         return {}
-    found = {}
+    defaults = {}
     for name, attribute in schema.attributes.items():
         if attribute.default_value.type:
             value = helper.get_attribute_value(attribute.default_value)
-            found[name] = value.decode() if isinstance(value, bytes) else value
-    return found
+            defaults[name] = value.decode() if isinstance(value, bytes) else value
+    return defaults

@@ -59,8 +59,13 @@ def fit_types(step: Step, rw: LoweringRewriter) -> None:
             code="no-equal",
             hint="use tensors only in the model",
         )
-    found = {(value.formal.variable, value.dtype): value.formal for value in lost if value.dtype is not None}
-    for (_, dtype), formal in found.items():
+    lost_formals = {
+        # A value of unknown type may be of a type that the older version supports.
+        (value.formal.variable, value.dtype): value.formal
+        for value in lost
+        if value.dtype is not None
+    }
+    for (_, dtype), formal in lost_formals.items():
         name = type_name(dtype)
         if FIRST_OPSET.get(dtype, 1) > rw.version:
             rw.refuse(
@@ -134,9 +139,10 @@ def _values(step: Step, node: onnx.NodeProto, scope: Scope) -> Iterator[_Value]:
         for index, name in enumerate(names):
             formal = old.formal(index, output=output) if old and name else None
             if formal:
-                known = scope.value_type(name)
-                dtype = scope.constant_type(name) if known.dtype is None else known.dtype
-                yield _Value(formal, known.container, dtype)
+                value_type = scope.value_type(name)
+                # A constant has a type even if no declaration or inference gives one.
+                dtype = scope.constant_type(name) if value_type.dtype is None else value_type.dtype
+                yield _Value(formal, value_type.container, dtype)
 
 
 @dataclass(frozen=True)
@@ -167,7 +173,11 @@ def casts_to(taken: Collection[int], node: onnx.NodeProto, scope: Scope, opset: 
     half = dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
     if not exact and not (half and LostTypes.ROUNDED in allowed):
         return None
-    fitting = (item for item in wider_types(dtype) if item in taken and type_text(item) in first.allowed)
+    fitting = (
+        wide_type
+        for wide_type in wider_types(dtype)
+        if wide_type in taken and type_text(wide_type) in first.allowed
+    )
     wide = next(fitting, None)
     if wide is None:
         return None

@@ -90,10 +90,11 @@ class Lower(StepVisitor):
         """Return the refusal of a node, in the words of the step that refused it, of the node itself."""
         scope, where = self._origin
         unbound = next((pair for pair in self._used_at_run_time if self._is_of_model(scope, pair[0])), None)
+        # The cause may lie in a written node, but the user can change only the model's own value.
         if unbound is not None and self._leaves < (where.from_version or 0):
-            name, what = unbound
+            name, role = unbound
             error = CannotMigrate(
-                f"its {what} ({name!r}) must be a constant below opset {self._leaves}, and {name!r} is computed at run time"
+                f"its {role} ({name!r}) must be a constant below opset {self._leaves}, and {name!r} is computed at run time"
                 " or can be set by the caller",
                 code="needs-constant",
                 where=where,

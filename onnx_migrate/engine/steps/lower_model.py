@@ -51,16 +51,19 @@ def lower_model(
         whole = model.copy() if model.proto.functions else model
         refusals = _lower(model, target, log, write_out)
         wanting = {
-            item.function
-            for item in refusals
-            if item.function is not None and item.error.code in NEEDS_CALLER
+            lowering_refusal.function
+            for lowering_refusal in refusals
+            # Such a refusal may vanish in the body of the caller, where more is known.
+            if lowering_refusal.function is not None and lowering_refusal.error.code in NEEDS_CALLER
         }
         if not refusals and target < 9:
             wanting = {
                 function_key(function) for function in model.proto.functions if _holds_integers(function)
             }
         # The types of what a function returns are inferred only if it has the opset of its caller.
-        hidden = _differ(whole.proto) and any(item.error.code in NEEDS_CALLER for item in refusals)
+        hidden = _differ(whole.proto) and any(
+            lowering_refusal.error.code in NEEDS_CALLER for lowering_refusal in refusals
+        )
         if not (wanting or hidden):
             return Lowered(model, tuple(refusals))
         trial.roll_back()
@@ -78,11 +81,12 @@ def lower_model(
 def _lower(model: Model, target: int, log: ChangeLog, write_out: bool) -> list[LoweringRefusal]:
     proto = model.proto
     driver = Driver(lower := Lower(proto, log, target=target, write_out=write_out))
-    found = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
-    for scope, (owner, version) in zip(found, body_opsets(proto), strict=True):
+    top_scopes = scopes(proto, model.weights, result_ir_version=max(4, proto.ir_version))
+    for scope, (owner, version) in zip(top_scopes, body_opsets(proto), strict=True):
         if version is not None and version > target:
             driver.body(scope, version)
             set_onnx_opset(owner, target)
+    # A model with refusals is thrown away.
     if not lower.refusals:
         remove_dead_values(proto, driver.dead_values)
     return lower.refusals
@@ -107,8 +111,8 @@ def _lift_older(model: Model, log: ChangeLog) -> None:
     """Lift all bodies in place to the newest opset of any."""
     newest = newest_onnx_opset(model.proto)
     driver = Driver(Lift(model.proto, newest, log))
-    found = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
-    for scope, (owner, version) in zip(found, body_opsets(model.proto), strict=True):
+    top_scopes = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
+    for scope, (owner, version) in zip(top_scopes, body_opsets(model.proto), strict=True):
         if version is not None and version < newest:
             driver.body(scope, version)
             set_onnx_opset(owner, newest)

@@ -61,7 +61,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
 
     If the node is not valid by its values, the axes of its inputs or onnx's inference, this is the cause: InvalidModel.
     """
-    given = rewriter.node.SerializeToString()
+    serialised_before = rewriter.node.SerializeToString()
     try:
         adapt(rewriter.node, rewriter)
     except MigrateError:
@@ -73,10 +73,12 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
             where=rewriter.where,
         ) from error
     except Exception as error:
+        # The adapter may have changed the node, so the checks see it as it was.
         where, version = rewriter.where, rewriter.where.from_version or 1
-        before = onnx.NodeProto.FromString(given)
+        before = onnx.NodeProto.FromString(serialised_before)
         wrong = value_violation(before, version)
         if wrong:
+            # An invalid node is the more likely cause than a fault of the adapter.
             raise InvalidModel(wrong, code="no-such-value", where=where) from error
         wrong = _rank_violation(before, rewriter.scope) or inference_refusal(rewriter.scope, before, version)
         if wrong:
@@ -120,13 +122,15 @@ def true_version(
     withdrew, if a lift to `target` cannot make it valid.
     """
     form = signature_at(node.domain, node.op_type, opset)
+    # Most nodes have the form of their opset.
     if form and not form.deprecated and _complaint(node, form, opset) is None:
         return opset
-    known = versions(node.domain, node.op_type)
-    if form and form.deprecated and form.since_version == known[0]:
+    operator_versions = versions(node.domain, node.op_type)
+    if form and form.deprecated and form.since_version == operator_versions[0]:
         # GroupNormalization-18 was deprecated in the release that introduced it; exporters wrote it nevertheless.
         form = replace(form, deprecated=False)
-        valid = next((version for version in known if version > form.since_version), None)
+        # Only a later version of the operator is valid.
+        valid = next((version for version in operator_versions if version > form.since_version), None)
         if target >= form.since_version and (valid is None or target < valid):
             raise CannotMigrate(
                 "the standard deprecated this version in the release that introduced it, and onnx's checker rejects it",
@@ -142,14 +146,16 @@ def true_version(
     if form and complaint is None:
         return opset
     where = Where(scope.path, node_name(node), node.op_type, opset)
-    if not known:
+    if not operator_versions:
         raise CannotMigrate(
             f"{node.domain or 'ai.onnx'} has no operator {node.op_type}", code="unknown-operator", where=where,
             hint="a custom operator must be in a domain of its own" if is_onnx(node.domain) or node.domain == "ai.onnx.ml"
             else f"the plug-in for {node.domain} must declare it, or register its schema",
         )  # fmt: skip
-    older = [version for version in reversed(known) if version < (form.since_version if form else 0)]
-    newer = [version for version in known if version > opset]
+    older = [
+        version for version in reversed(operator_versions) if version < (form.since_version if form else 0)
+    ]
+    newer = [version for version in operator_versions if version > opset]
     if form and schema_violation(node, form) is None:
         # Only a value is not allowed: a later version may allow it, unless its inputs mean something else.
         newer = [v for v in newer if signature(node.domain, node.op_type, v).max_inputs == form.max_inputs]
@@ -167,7 +173,8 @@ def true_version(
     if form and schema_violation(node, form) is None:
         return opset  # a value that no version has: the adapters refuse it by name, or the check of the result does
     reason = (
-        complaint or f"the operator was introduced in opset {known[0]}, but the model imports opset {opset}"
+        complaint
+        or f"the operator was introduced in opset {operator_versions[0]}, but the model imports opset {opset}"
     )
     raise InvalidModel(reason, code="invalid-node", where=where)
 

@@ -40,8 +40,8 @@ class StepTable:
         A step of a custom domain may be registered again by the same function, for example when a notebook cell runs again.
         """
         key = step.direction, step.domain, step.operator, step.version
-        known = self._steps.get(key)
-        if known is not None and (step.domain in _STANDARD or _origin(known) != _origin(step)):
+        registered = self._steps.get(key)
+        if registered is not None and (step.domain in _STANDARD or _origin(registered) != _origin(step)):
             raise ValueError(f"{step.code} is registered twice")
         self._steps[key] = step
         if step.domain not in _STANDARD:
@@ -127,11 +127,11 @@ def _passed(
     direction: Direction, domain: str, operator: str, version: int, end: int
 ) -> tuple[Step | int, ...]:
     """Return the steps between two opsets in their order; for a version without a step, the version."""
-    known = versions(_key(domain), operator)
+    operator_versions = versions(_key(domain), operator)
     if direction is Direction.UP:
-        numbers = [number for number in known if version < number <= end]
+        numbers = [number for number in operator_versions if version < number <= end]
     else:
-        numbers = [number for number in reversed(known) if end < number <= version]
+        numbers = [number for number in reversed(operator_versions) if end < number <= version]
     return tuple(step_at(direction, domain, operator, number) or number for number in numbers)
 
 

@@ -74,9 +74,9 @@ class Step:
     @property
     def older(self) -> int:
         """The version before `version`, 0 if there is none: a step UP starts there, a step DOWN ends there."""
-        known = versions(self.domain, self.operator)
-        at = known.index(self.version) if self.version in known else 0
-        return known[at - 1] if at else 0
+        operator_versions = versions(self.domain, self.operator)
+        at = operator_versions.index(self.version) if self.version in operator_versions else 0
+        return operator_versions[at - 1] if at else 0
 
     @property
     def acts(self) -> bool:

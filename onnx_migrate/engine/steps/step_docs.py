@@ -27,12 +27,14 @@ _ASKED = {
 
 def doc_of(function: Callable[..., Any]) -> str:
     """Return the docstring of a step's function, the facts that its code asks for, and the code of a short formula."""
+    # A formula is wrapped in an adapter, which has no docstring of its own.
     formula = inspect.unwrap(function)
     code = _code(formula)
-    asked = [what for how, what in _ASKED.items() if re.search(how, "\n".join(code))]
+    needed_facts = [fact for how, fact in _ASKED.items() if re.search(how, "\n".join(code))]
     parts = [docstring(function)]
-    if asked:
-        parts.append(f"An error if needed but not known: {', '.join(asked)}.")
+    if needed_facts:
+        parts.append(f"An error if needed but not known: {', '.join(needed_facts)}.")
+    # A long formula is easier to read in the source.
     if formula is not function and len(code) <= _LONGEST_FORMULA and "What changes:" not in parts[0]:
         parts.append("The formula; a number takes the element type of its partner, which must be known:")
         parts.append(textwrap.indent("\n".join(code), "    "))
@@ -41,7 +43,7 @@ def doc_of(function: Callable[..., Any]) -> str:
 
 def _code(step: Callable[..., Any]) -> list[str]:
     """Return the code of a step, and of the private functions in its module that it calls; nothing without the source."""
-    found: dict[Any, list[str]] = {}
+    code_by_function: dict[Any, list[str]] = {}
     pending = [step]
     while pending:
         function = pending.pop(0)
@@ -54,13 +56,22 @@ def _code(step: Callable[..., Any]) -> list[str]:
         lines, body = source.splitlines(), tree.body[1 if ast.get_docstring(tree) else 0 :]
         own = lines[body[0].lineno - 1 :] if body else []
         if function is step:
-            found[function] = textwrap.dedent("\n".join(own)).splitlines()
+            code_by_function[function] = textwrap.dedent("\n".join(own)).splitlines()
         else:
-            found[function] = ["", *lines[: tree.body[0].lineno - 1], *own]
-        names = (item.id for item in ast.walk(tree) if isinstance(item, ast.Name) and item.id.startswith("_"))
+            code_by_function[function] = ["", *lines[: tree.body[0].lineno - 1], *own]
+        names = (
+            element.id
+            for element in ast.walk(tree)
+            # Public functions are documented elsewhere.
+            if isinstance(element, ast.Name) and element.id.startswith("_")
+        )
         called = (function.__globals__.get(name) for name in names)
-        pending += [item for item in called if inspect.isfunction(item) and item not in (*found, *pending)]
-    return [line for lines in found.values() for line in lines]
+        pending += [
+            element
+            for element in called
+            if inspect.isfunction(element) and element not in (*code_by_function, *pending)
+        ]
+    return [line for lines in code_by_function.values() for line in lines]
 
 
 def reason_of(function: Callable[..., Any]) -> str:

@@ -76,18 +76,21 @@ class StepVisitor(Visitor):
         if (
             form is None
             or form.refusal
-            or not any(is_unknown(scope.value_type(item)) for item in node.output)
+            # Types that are known need no decomposition.
+            or not any(is_unknown(scope.value_type(output_name)) for output_name in node.output)
         ):
             return
+        # The trial must not change the node.
         copy = onnx.NodeProto.FromString(node.SerializeToString())
-        for place, name in enumerate(copy.input):
+        for index, name in enumerate(copy.input):
             source = scope.constant_source(name) if name else None
             if isinstance(source, TensorProto) and source.data_location == TensorProto.EXTERNAL:
-                copy.input[place] = scope.names.fresh(name)  # no weights are read for this
-                scope.record_type(copy.input[place], scope.value_type(name))
+                copy.input[index] = scope.names.fresh(name)  # no weights are read for this
+                scope.record_type(copy.input[index], scope.value_type(name))
         facts = ValueFacts(scope, self._producers, outer=self._values[id(scope.body)])
         rewriter = LoweringRewriter(copy, scope, opset, opset, where_of(node, scope, opset), facts)
         rewriter.of_onnx = True
+        # A refusal here only means that the types stay unknown; the lowering itself reports it later.
         with suppress(MigrateError):
             take(form, rewriter)
 
@@ -108,9 +111,11 @@ class StepVisitor(Visitor):
     ) -> LoweringRewriter:
         """Return the rewriter of a node. It writes nodes of `version`; `target` is the final opset, if that is another."""
         values = self._values[id(scope.body)]
-        found = LoweringRewriter(node, scope, version, version if target is None else target, where, values)
-        found.of_onnx = not self.domain
-        return found
+        new_rewriter = LoweringRewriter(
+            node, scope, version, version if target is None else target, where, values
+        )
+        new_rewriter.of_onnx = not self.domain
+        return new_rewriter
 
     def next_down(self, node: onnx.NodeProto, scope: Scope, version: int, end: int) -> Step | int | None:
         """Return the first step of a node from `version` down to opset `end` that acts, or that must fit its types.

@@ -107,31 +107,34 @@ def _widened_values(body: Body, narrow: set[str], functions: _Functions) -> set[
     """Return the values in `narrow` that can be widened, and the values that nodes move from them."""
     readers: dict[str, list[tuple[onnx.NodeProto, int]]] = defaultdict(list)
     given_out: set[str] = set()
+    # Outputs of a body have a type that a caller or a declaration expects.
     for _, inner in nested_bodies(body):
+        # An output of a body must keep its declared type.
         given_out.update(output_names(inner))
         for node in inner.node:
             for index, name in enumerate(node.input):
                 if name:
                     readers[name].append((node, index))
-    found, pending = set(narrow), list(narrow)
+    wide_values, pending = set(narrow), list(narrow)
     while pending:
         for node, index in readers[pending.pop()]:
+            # A node that moves elements passes the wider type on.
             if _moves(node, index):
-                new = [name for name in node.output if name and name not in found]
-                found.update(new)
+                new = [name for name in node.output if name and name not in wide_values]
+                wide_values.update(new)
                 pending.extend(new)
     # A value that cannot be widened takes those with it that are moved into it, or read beside it.
     shrinking = True
     while shrinking:
-        kept = {
+        still_wide = {
             name
-            for name in found
+            for name in wide_values
             if name not in given_out
-            and all(_takes(node, index, found, functions) for node, index in readers[name])
+            and all(_takes(node, index, wide_values, functions) for node, index in readers[name])
         }
-        shrinking = kept != found
-        found = kept
-    return found
+        shrinking = still_wide != wide_values
+        wide_values = still_wide
+    return wide_values
 
 
 def _moves(node: onnx.NodeProto, index: int) -> bool:
@@ -141,11 +144,12 @@ def _moves(node: onnx.NodeProto, index: int) -> bool:
 def _takes(node: onnx.NodeProto, index: int, wide: set[str], functions: _Functions) -> bool:
     """Return whether a node computes the same if this input is widened, and the others of its type with it."""
     function = functions.get(called(node))
+    # A call is safe if the function's body is.
     if function is not None:
-        given = {name for name, value in zip(function.input, node.input, strict=False) if value in wide}
-        inner = {key: item for key, item in functions.items() if item is not function}
+        wide_inputs = {name for name, value in zip(function.input, node.input, strict=False) if value in wide}
+        inner = {key: callee for key, callee in functions.items() if callee is not function}
         return index < len(function.input) and function.input[index] in _widened_values(
-            function, given, inner
+            function, wide_inputs, inner
         )
     if _moves(node, index):
         beside = node.input if node.op_type == "Concat" else ()

@@ -128,47 +128,55 @@ class Bodies:
         function = self.functions.get(called(node))
         if function is not None:
             return self._call(function, node, inputs, frame)
-        known = is_onnx(node.domain)
-        if known and node.op_type == "If":
+        is_standard = is_onnx(node.domain)
+        if is_standard and node.op_type == "If":
             return self._branches(node, inputs, frame)
-        if known and node.op_type in ("Loop", "Scan"):
+        if is_standard and node.op_type in ("Loop", "Scan"):
             return self._loop(node, inputs, frame)
-        if known and node.op_type == "Constant":
+        if is_standard and node.op_type == "Constant":
             return [constant_of(node, bound_attributes(node, frame.bindings))]
         return self._plain(node, inputs, frame)
 
     def _plain(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
-        count, taken = len(node.output), 0
+        count, operation_count = len(node.output), 0
         constant = all(value.constant for value in inputs if value is not None)
         outputs = [_CONSTANT if constant else _UNKNOWN] * count
         if is_onnx(node.domain):
             attributes = bound_attributes(node, frame.bindings) if node.attribute else {}
             reading = Node(node.op_type, inputs, count, attributes)
             outputs = plain_outputs(reading, constant=constant)
-            taken = operations(reading, outputs[0].dims) if outputs else 0
+            operation_count = operations(reading, outputs[0].dims) if outputs else 0
         outputs = [
             self._with_inferred(name, value) for name, value in zip(node.output, outputs, strict=False)
         ]
-        _count(node, inputs, outputs, taken, frame.tally)
+        _count(node, inputs, outputs, operation_count, frame.tally)
         return outputs
 
     def _with_inferred(self, name: str, value: ValueEstimate) -> ValueEstimate:
         """Return a value with the facts that onnx's inference found, for those that no rule gives."""
-        found = self._inferred.get(name) if value.dims is None and value.items is None else None
-        return value if found is None else replace(found, constant=value.constant)
+        inferred = self._inferred.get(name) if value.dims is None and value.items is None else None
+        return value if inferred is None else replace(inferred, constant=value.constant)
 
     def _call(
-        self, function: onnx.FunctionProto, node: onnx.NodeProto, inputs: _Inputs, frame: Frame
+        self,
+        function: onnx.FunctionProto,
+        node: onnx.NodeProto,
+        inputs: _Inputs,
+        frame: Frame,
     ) -> _Values:
-        given = {item.name: onnx.helper.get_attribute_value(item) for item in function.attribute_proto}
-        given.update(bound_attributes(node, frame.bindings))
-        key = (function_key(function), tuple(inputs), repr(sorted(given.items())))
+        attributes = {
+            default.name: onnx.helper.get_attribute_value(default) for default in function.attribute_proto
+        }
+        attributes.update(bound_attributes(node, frame.bindings))
+        # A call with the same inputs and attributes costs the same, so each is walked once.
+        key = (function_key(function), tuple(inputs), repr(sorted(attributes.items())))
         if key not in self._calls:
             env: Env = ChainMap({
                 name: value for name, value in zip(function.input, inputs, strict=False) if value is not None
             })  # fmt: skip
             inside = Tally()
-            self._nodes(function.node, Frame(env, inside, given))
+            # A function sees only its inputs, not the values around the call.
+            self._nodes(function.node, Frame(env, inside, attributes))
             self._calls[key] = inside, [env.get(name, _UNKNOWN) for name in function.output]
         inside, outputs = self._calls[key]
         frame.tally.add(inside)
@@ -181,8 +189,12 @@ class Bodies:
         bodies = [(body, frame.inner()) for name, _, body in subgraphs(node) if chosen in (None, name)]
         results = [self._graph(body, inside) for body, inside in bodies]
         if len(bodies) == 2:
+            # Only one branch runs, and the condition is open, so the dearer one counts.
             frame.tally.add_either(*(inside.tally for _, inside in bodies))
-            return [one if one == other else _UNKNOWN for one, other in zip(*results, strict=False)]
+            return [
+                then_value if then_value == other else _UNKNOWN
+                for then_value, other in zip(*results, strict=False)
+            ]
         if not bodies:
             return []
         frame.tally.add(bodies[0][1].tally)

@@ -27,15 +27,15 @@ def operations(node: Node, output: Dims | None) -> int:
 
 
 def _matrix_product(node: Node, output: Dims | None) -> int:
-    left = node.dims()
-    return prod(output) * left[-1] if output is not None and left else 0
+    first_dims = node.dims()
+    return prod(output) * first_dims[-1] if output is not None and first_dims else 0
 
 
 def _gemm(node: Node, output: Dims | None) -> int:
-    left = node.dims()
-    if output is None or left is None:
+    first_dims = node.dims()
+    if output is None or first_dims is None:
         return 0
-    return prod(output) * left[0 if node.number("transA", 0) else 1]
+    return prod(output) * first_dims[0 if node.number("transA", 0) else 1]
 
 
 def _convolution(node: Node, output: Dims | None) -> int:
@@ -72,14 +72,14 @@ def _attention(node: Node, output: Dims | None) -> int:
 
 
 def _einsum(node: Node, output: Dims | None) -> int:
-    found = _contracted(node)
-    return found[1] if found is not None else 0
+    contraction = _contracted(node)
+    return contraction[1] if contraction is not None else 0
 
 
 def einsum_dims(node: Node) -> Dims | None:
     """Return the sizes of the result of an Einsum without an ellipsis; None if they are not known."""
-    found = _contracted(node)
-    return found[0] if found is not None else None
+    contraction = _contracted(node)
+    return contraction[0] if contraction is not None else None
 
 
 def _contracted(node: Node) -> tuple[Dims, int] | None:
@@ -118,11 +118,12 @@ def _needed_later(equation: Equation) -> list[set[str]]:
 
 def _sizes(node: Node, equation: Equation) -> dict[str, int] | None:
     sizes: dict[str, int] = {}
-    for place, labels in enumerate(equation.operands):
-        dims = node.dims(place)
+    for index, labels in enumerate(equation.operands):
+        dims = node.dims(index)
         if dims is None or ELLIPSIS in labels or len(dims) != len(labels):
             return None
         for label, size in zip(labels, dims, strict=True):
+            # A size of 1 is broadcast to the size of the same label elsewhere.
             sizes[label] = max(size, sizes.get(label, 1))
     return sizes
 

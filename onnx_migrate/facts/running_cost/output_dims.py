@@ -78,8 +78,9 @@ def output_dims(node: Node) -> Dims | None:
 
 def _broadcast_inputs(node: Node) -> Dims | None:
     shapes = [value.dims for value in node.inputs if value is not None]
-    known = [shape for shape in shapes if shape is not None]
-    return broadcast(known) if len(known) == len(shapes) else None
+    known_shapes = [shape for shape in shapes if shape is not None]
+    # An unknown shape among the inputs may broadcast to any size.
+    return broadcast(known_shapes) if len(known_shapes) == len(shapes) else None
 
 
 def _shape_of_input(node: Node) -> Dims | None:
@@ -88,10 +89,11 @@ def _shape_of_input(node: Node) -> Dims | None:
 
 
 def _range(node: Node) -> Dims | None:
-    bounds = [node.numbers(place) for place in range(3)]
+    bounds = [node.numbers(index) for index in range(3)]
     if any(bound is None for bound in bounds):
         return None
     (start,), (limit,), (step,) = (bound for bound in bounds if bound is not None)
+    # Integer division is exact for large numbers; floats need a quotient that is rounded up.
     if isinstance(step, int):
         return (max(0, -((start - limit) // step)),)
     return (max(0, ceil((limit - start) / step)),)
@@ -122,23 +124,25 @@ def _mel_matrix(node: Node) -> Dims | None:
 
 def _matmul(node: Node) -> Dims | None:
     quantized = node.operator == "QLinearMatMul"
-    left, right = node.dims(0), node.dims(3 if quantized else 1)
-    if not left or not right:
+    left_dims, right = node.dims(0), node.dims(3 if quantized else 1)
+    if not left_dims or not right:
+        # A vector counts as a row on the left and as a column on the right, and the result loses that axis.
         return None
-    rows = (1, *left) if len(left) == 1 else left
+    # numpy and ONNX extend a vector on its own side.
+    rows = (1, *left_dims) if len(left_dims) == 1 else left_dims
     columns = (*right, 1) if len(right) == 1 else right
     outer = broadcast([rows[:-2], columns[:-2]])
     if outer is None or rows[-1] != columns[-2]:
         return None
-    row = () if len(left) == 1 else rows[-2:-1]
+    row = () if len(left_dims) == 1 else rows[-2:-1]
     return (*outer, *row, *(() if len(right) == 1 else columns[-1:]))
 
 
 def _gemm(node: Node) -> Dims | None:
-    left, right = node.dims(0), node.dims(1)
-    if left is None or right is None:
+    left_dims, right = node.dims(0), node.dims(1)
+    if left_dims is None or right is None:
         return None
-    rows = left[::-1] if node.number("transA", 0) else left
+    rows = left_dims[::-1] if node.number("transA", 0) else left_dims
     columns = right[::-1] if node.number("transB", 0) else right
     return (rows[0], columns[1])
 
@@ -217,8 +221,8 @@ def _cropped(node: Node) -> Dims | None:
     dims, border = node.dims(), node.attributes.get("border")
     if dims is None or border is None or len(dims) != 4:
         return None
-    left, top, right, bottom = border
-    rest = node.attributes.get("scale") or (dims[2] - top - bottom, dims[3] - left - right)
+    left_border, top, right, bottom = border
+    rest = node.attributes.get("scale") or (dims[2] - top - bottom, dims[3] - left_border - right)
     return (*dims[:2], *rest)
 
 

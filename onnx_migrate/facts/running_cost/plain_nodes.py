@@ -109,14 +109,15 @@ def _numbers(node: Node) -> Array | None:
         return None
     if node.operator in OPERATORS:
         return compute(node.operator, dict(node.attributes), arrays)
+    # Small numbers decide about sizes; large arrays are data, and computing them would cost as much as a run.
     if sum(array.size for array in arrays if array is not None) > LARGEST:
         return None
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(_MORE[node.operator](node, *arrays))
+            result = np.asarray(_MORE[node.operator](node, *arrays))
     except (ValueError, IndexError, TypeError, KeyError, OverflowError):
         return None
-    return found if found.size <= LARGEST else None
+    return result if result.size <= LARGEST else None
 
 
 def _sizes(node: Node) -> Array | None:
@@ -141,8 +142,8 @@ def _power(_: Node, base: Array, exponent: Array) -> Array:
 
 
 def _shifted(node: Node, value: Array, count: Array) -> Array:
-    left = node.attributes.get("direction") == b"LEFT"
-    return np.asarray(np.left_shift(value, count) if left else np.right_shift(value, count))
+    to_left = node.attributes.get("direction") == b"LEFT"
+    return np.asarray(np.left_shift(value, count) if to_left else np.right_shift(value, count))
 
 
 def _clipped(node: Node, value: Array, low: Array | None = None, high: Array | None = None) -> Array:
@@ -189,8 +190,8 @@ def _split(node: Node, constant: bool) -> ValueEstimate:
     if value is None or value.dims is None or node.has_input(1):
         return ValueEstimate(constant=constant)
     axis = node.number("axis", 0)
-    items = value.dims[axis] if -len(value.dims) <= axis < len(value.dims) else 0
-    return ValueEstimate(constant=constant, items=items, item_bytes=value.bytes + items * _TENSOR)
+    length = value.dims[axis] if -len(value.dims) <= axis < len(value.dims) else 0
+    return ValueEstimate(constant=constant, items=length, item_bytes=value.bytes + length * _TENSOR)
 
 
 def _length(node: Node, constant: bool) -> ValueEstimate:

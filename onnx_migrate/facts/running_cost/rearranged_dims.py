@@ -145,19 +145,19 @@ def squeeze(node: Node) -> Dims | None:
 
 def gather(node: Node) -> Dims | None:
     """Return the sizes with those of the indices in place of an axis."""
-    dims, places = node.dims(0), node.dims(1)
-    if dims is None or places is None:
+    dims, index_dims = node.dims(0), node.dims(1)
+    if dims is None or index_dims is None:
         return None
     axis = axis_of(node.number("axis", 0), len(dims))
-    return (*dims[:axis], *places, *dims[axis + 1 :])
+    return (*dims[:axis], *index_dims, *dims[axis + 1 :])
 
 
 def gather_nd(node: Node) -> Dims | None:
     """Return the sizes of the indices, followed by the sizes of the part that each index selects."""
-    dims, places = node.dims(0), node.dims(1)
-    if not dims or not places:
+    dims, index_dims = node.dims(0), node.dims(1)
+    if not dims or not index_dims:
         return None
-    return (*places[:-1], *dims[node.number("batch_dims", 0) + places[-1] :])
+    return (*index_dims[:-1], *dims[node.number("batch_dims", 0) + index_dims[-1] :])
 
 
 def sliced(node: Node) -> Dims | None:
@@ -171,9 +171,12 @@ def sliced(node: Node) -> Dims | None:
         return None
     sizes = list(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        place = axis_of(int(axis), len(dims))
-        if sizes[place] < LARGEST_DIM:  # more is no length of a range
-            sizes[place] = _length_of(range(*slice(int(start), int(end), int(step)).indices(sizes[place])))
+        axis_index = axis_of(int(axis), len(dims))
+        # Python clamps starts and ends like ONNX, but only for lengths that a range can have.
+        if sizes[axis_index] < LARGEST_DIM:  # more is no length of a range
+            sizes[axis_index] = _length_of(
+                range(*slice(int(start), int(end), int(step)).indices(sizes[axis_index]))
+            )
     return tuple(sizes)
 
 

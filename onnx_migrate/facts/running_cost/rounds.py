@@ -77,6 +77,7 @@ class Rounds:
         scans = min(int(attributes.get("num_scan_inputs", 0)), len(inputs))
         values = [value or ValueEstimate() for value in inputs]
         state, scanned = values[: len(values) - scans], values[len(values) - scans :]
+        # Scan counts negative axes from the end of each input.
         axes = attributes.get("scan_input_axes") or [0] * scans
         count, elements = None, []
         for value, axis in zip(scanned, axes, strict=False):
@@ -84,9 +85,9 @@ class Rounds:
             if dims is None or not -len(dims) <= axis < len(dims):
                 elements.append(ValueEstimate(None, value.dtype, constant=value.constant))
                 continue
-            place = axis % len(dims)
-            count = dims[place] if count is None else count
-            rest = (*dims[:place], *dims[place + 1 :])
+            scan_axis = axis % len(dims)
+            count = dims[scan_axis] if count is None else count
+            rest = (*dims[:scan_axis], *dims[scan_axis + 1 :])
             elements.append(ValueEstimate(rest, value.dtype, constant=value.constant))
         outputs = attributes.get("scan_output_axes") or ()
         return cls(
@@ -115,43 +116,47 @@ class Rounds:
 
         glibc gives back none of the blocks that were too small for the next round: all copies together were measured.
         """
-        return len(self._states) > 1 and [item.bytes for item in self._states[-1]] != [
-            item.bytes for item in self._states[-2]
+        return len(self._states) > 1 and [value.bytes for value in self._states[-1]] != [
+            value.bytes for value in self._states[-2]
         ]
 
     def _copied(self, rounds: int) -> int:
         """Return the bytes of the states of all rounds together."""
-        sizes = [sum(item.bytes for item in state) for state in self._states]
-        last = sum(item.bytes for item in state_after(self._states, rounds - len(sizes)))
+        sizes = [sum(value.bytes for value in state) for state in self._states]
+        # The sizes between the last walked round and the last round grow evenly, so their mean stands for each.
+        last = sum(value.bytes for value in state_after(self._states, rounds - len(sizes)))
         return sum(sizes) + (rounds - len(sizes)) * (sizes[-1] + last) // 2
 
     def _all(self, inside: Tally) -> tuple[list[ValueEstimate], int]:
         """Walk the rounds; return the known outputs of the loop and the number of rounds."""
-        state, done, settled = self.state, 0, False
+        state, round_count, settled = self.state, 0, False
         outputs: list[ValueEstimate] = []
         previous: Tally | None = None
-        while not settled and done < _WALKED and (self.count is None or done < self.count):
-            round_ = self.walk(self._given(done, state))
+        # After this many rounds the sizes are assumed to go on as they do.
+        while not settled and round_count < _WALKED and (self.count is None or round_count < self.count):
+            round_ = self.walk(self._given(round_count, state))
             inside.add(round_.tally)
-            done += 1
+            round_count += 1
             outputs = round_.outputs
             condition, new = self._split(outputs)
+            # A round that repeats the state and the costs of the one before is followed by rounds like it.
             settled = list(new) == list(state) and self._repeats(round_.tally, previous)
             previous, state = round_.tally, new
             self._states.append(state)
             if condition is False and not self.is_scan:
-                return self._results(outputs, state, done), done
+                return self._results(outputs, state, round_count), round_count
+            # A loop whose end depends on data has no number of rounds.
             if not self.counted or (condition is None and not self.is_scan) or self.going is None:
-                return self._unknown(new, outputs), done
+                return self._unknown(new, outputs), round_count
         alike = settled and not self.reads_counter
-        last = self.count if alike else self._last_round(done)
+        last = self.count if alike else self._last_round(round_count)
         if last is None:
             inside.endless = self.label
-            return self._unknown(state, outputs), done
+            return self._unknown(state, outputs), round_count
         if alike:
-            inside.add(previous or Tally(), last - done)
-        elif last > done:
-            outputs = self._continued(inside, done, last, previous or Tally())
+            inside.add(previous or Tally(), last - round_count)
+        elif last > round_count:
+            outputs = self._continued(inside, round_count, last, previous or Tally())
             state = self._split(outputs)[1]
         return self._results(outputs, state, last), last
 
@@ -214,7 +219,7 @@ class Rounds:
     def _results(self, outputs: list[ValueEstimate], state: State, rounds: int) -> list[ValueEstimate]:
         """Return the outputs of the loop: the state, and the outputs of all rounds joined along their axis."""
         first = len(self.state) + (not self.is_scan)
-        return [*state, *(self._stacked(value, place, rounds) for place, value in enumerate(outputs[first:]))]
+        return [*state, *(self._stacked(value, index, rounds) for index, value in enumerate(outputs[first:]))]
 
     def _stacked(self, value: ValueEstimate, place: int, rounds: int) -> ValueEstimate:
         if value.dims is None:

@@ -86,9 +86,10 @@ def transposed_convolution(node: Node) -> Dims | None:
     if dims is None or weights is None:
         return None
     head = dims[0], weights[1] * node.number("group", 1)
-    asked = node.attributes.get("output_shape")
-    if asked:
-        return (*head, *map(int, asked[-(len(dims) - 2) :]))
+    output_shape = node.attributes.get("output_shape")
+    # The requested shape overrides pads, and may list the batch and channel axes too.
+    if output_shape:
+        return (*head, *map(int, output_shape[-(len(dims) - 2) :]))
     kernel = node.attributes.get("kernel_shape") or weights[2:]
     same = node.attributes.get("auto_pad", b"NOTSET") in (b"SAME_UPPER", b"SAME_LOWER")
     pads = list(node.attributes.get("pads", ())) or [0] * (2 * len(kernel))

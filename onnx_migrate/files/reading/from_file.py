@@ -68,6 +68,7 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             # A location is a protobuf string, so it must be UTF-8; other file names are only kept in memory.
             is_utf8 = path.name == path.name.encode("utf-8", "replace").decode()
 
+            # The parser calls this for each large payload instead of copying the bytes.
             def keep(offset: int, length: int, field: str, extra_fields: bytes) -> tuple[str, int]:
                 payload = FilePayload(path, offset, length, field, extra_fields, stamped)
                 if not is_utf8:
@@ -82,14 +83,15 @@ def from_file(path: Path, name: str, weights: Weights) -> onnx.ModelProto:
             except FileCut:
                 raise _changed(name) from None
             finally:
+                # Bytes of two versions of the file would make a model that never existed.
                 if file_stamp(os.fstat(file.fileno())) != stamped:
                     raise _changed(name)
     except FileNotFoundError as error:
         from difflib import get_close_matches  # only errors need it
 
         near = get_close_matches(path.stem, [model.stem for model in path.parent.glob("*.onnx")], 1, 0.75)
-        found = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
-        hint = f"did you mean {found}?" if near else "check the path"
+        suggestion = os.path.join(os.path.dirname(name), f"{near[0]}.onnx") if near else ""
+        hint = f"did you mean {suggestion}?" if near else "check the path"
         raise LoadError(f"{name}: no such file", code="no-such-file", hint=hint) from error
     except OutsideError:
         raise _changed(name) from None

@@ -121,10 +121,10 @@ def require_graph(proto: onnx.ModelProto, name: str, source: Callable[[], bytes]
 
 def require_text(proto: onnx.ModelProto, structure: bytes, name: str) -> None:
     """Raise LoadError for a model with a name that is not UTF-8; `structure` is `proto` serialised."""
-    found = bad_text(proto, structure)
-    if found is not None:
+    fault = bad_text(proto, structure)
+    if fault is not None:
         raise LoadError(
-            f"{name} is not a valid ONNX model: its field {found[0]} holds {found[1][:_SHOWN]!r}, which is not UTF-8",
+            f"{name} is not a valid ONNX model: its field {fault[0]} holds {fault[1][:_SHOWN]!r}, which is not UTF-8",
             code="not-utf8",
             hint=Advice(
                 "protobuf's text must be UTF-8: correct the program that wrote the name, or export the model again"

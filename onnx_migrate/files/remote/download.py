@@ -91,9 +91,9 @@ class DownloadedModel(os.PathLike[str]):
         if os.path.exists(target):
             return
         remote = posixpath.join(self._folder, quote(normal) if is_web(self.url) else normal)
-        place = f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which "
+        description = f"{self.url}: the data of tensor {tensor!r} is at {location!r}, which "
         hint = "upload the file of external data beside the model"
-        with _read(place, f"{place}does not exist", code="missing-data", hint=hint):
+        with _read(description, f"{description}does not exist", code="missing-data", hint=hint):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             self._get(remote, target)
 

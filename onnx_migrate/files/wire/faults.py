@@ -65,13 +65,14 @@ def _strict() -> Any:
 
 def _not_text(message: Message) -> Iterator[tuple[str, bytes]]:
     for field, value in message.ListFields():
+        # Documentation may have any bytes, because no program looks names up there.
         if field.name in _PROSE:
             continue
         values: Any = [value] if isinstance(value, (str, bytes, Message)) else value
         if field.type == FieldDescriptor.TYPE_STRING:
-            wrong = next((item for item in values if isinstance(item, bytes)), None)
+            wrong = next((element for element in values if isinstance(element, bytes)), None)
             if wrong is not None:
                 yield f"{message.DESCRIPTOR.name}.{field.name}", wrong
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            for item in values:
-                yield from _not_text(item)
+            for element in values:
+                yield from _not_text(element)

@@ -60,16 +60,17 @@ class FileBuffer:
 
     def _read(self, start: int, end: int) -> bytes:
         """Return a range of the file, whole."""
-        found = bytearray()
-        while start + len(found) < end:
+        content = bytearray()
+        # A read may return less than it is asked for.
+        while start + len(content) < end:
             # Linux returns at most 2 GB at once.
-            data = _pread(self._fd, min(end - start - len(found), 1 << 30), start + len(found))
+            data = _pread(self._fd, min(end - start - len(content), 1 << 30), start + len(content))
             if not data:
                 raise FileCut
             if len(data) == end - start:
                 return data
-            found += data
-        return bytes(found)
+            content += data
+        return bytes(content)
 
 
 def _pread(fd: int, count: int, offset: int) -> bytes:

@@ -59,21 +59,22 @@ def rebuild(
     if depth > MAX_DEPTH:
         raise Malformed(f"messages nested more than {MAX_DEPTH} deep", start)
     declared = message_type.tensor_fields
+    # Fields that cannot hold a tensor are copied unread.
     nested = [f for f in parse_fields(data, start, end) if f.wire_type == BYTES and f.number in declared]
     singular = [f.number for f in nested if not declared[f.number].repeated]
     pieces: list[Piece] = []
-    done = start
+    copied_end = start
     for field in nested:
         if not may_change(field.value, field.end) or singular.count(field.number) > 1:
             continue  # a parser merges singular messages that occur twice, so neither is the whole message
         inner_type = declared[field.number].message_type
         inner = rebuild(data, field.value, field.end, may_change, replace, inner_type, depth + 1)
         if inner is not None:
-            pieces += (bytes(data[done : field.start]), header(field.number, total_size(inner)), *inner)
-            done = field.end
+            pieces += (bytes(data[copied_end : field.start]), header(field.number, total_size(inner)), *inner)
+            copied_end = field.end
     if not pieces:
         return None
-    pieces.append(bytes(data[done:end]))
+    pieces.append(bytes(data[copied_end:end]))
     return pieces
 
 

@@ -93,11 +93,12 @@ def decode_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
 
 def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
     """Return the fields of the message in `data[start:end]`. Raises Malformed, TooManyFields for more than MOST_FIELDS."""
-    found = []
+    fields = []
     at = start
     while at < end:
         begin = at
         tag = data[at]
+        # Most tags and lengths fit one byte, so the call of the decoder is saved.
         if tag < 0x80:
             at += 1
         else:
@@ -123,12 +124,13 @@ def parse_fields(data: Buffer, start: int, end: int) -> list[Field]:
         else:
             raise Malformed(f"the invalid wire type {wire_type}", begin)
         if at > end:
+            # More bytes may follow only if the message ends where the file does.
             missing = at - end if end == len(data) else 0
             raise Malformed(f"field {number} is longer than the message it is in", begin, missing)
-        found.append(Field(number, wire_type, begin, value, at))
-        if len(found) > MOST_FIELDS:
+        fields.append(Field(number, wire_type, begin, value, at))
+        if len(fields) > MOST_FIELDS:
             raise TooManyFields(f"a message of more than {MOST_FIELDS:,} fields", start)
-    return found
+    return fields
 
 
 def _group_end(data: Buffer, at: int, end: int) -> int:

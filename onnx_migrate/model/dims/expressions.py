@@ -42,13 +42,14 @@ def _value(tree: ast.expr, sizes: Mapping[str, int]) -> int | None:
         return sizes.get(tree.id)
     if not isinstance(tree, ast.BinOp):
         return None
-    left, right = _value(tree.left, sizes), _value(tree.right, sizes)
-    if left is None or right is None:
+    left_size, right = _value(tree.left, sizes), _value(tree.right, sizes)
+    if left_size is None or right is None:
         return None
     if isinstance(tree.op, ast.Add):
-        return left + right
+        return left_size + right
     if isinstance(tree.op, ast.Sub):
-        return left - right
+        return left_size - right
     if isinstance(tree.op, ast.Mult):
-        return left * right
-    return left // right if isinstance(tree.op, ast.FloorDiv) and right else None
+        return left_size * right
+    # A division by zero has no size.
+    return left_size // right if isinstance(tree.op, ast.FloorDiv) and right else None

@@ -32,30 +32,31 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
     Raises UsageError for a symbol or input that does not exist, and for an axis that already has another size.
     """
     ports = {port.name: port for port in interface.inputs}
-    known = {dim for port in interface.inputs for dim in port.shape or () if isinstance(dim, str)}
+    symbol_names = {dim for port in interface.inputs for dim in port.shape or () if isinstance(dim, str)}
     sizes: dict[str, dict[int, int]] = {}
     symbols: dict[str, int] = {}
-    for name, given in _fixes(request):
-        if isinstance(given, int):
-            if name not in known:
+    for name, requested in _fixes(request):
+        if isinstance(requested, int):
+            if name not in symbol_names:
                 raise UsageError(
                     f"no input has a dim named {name!r}",
                     code="unknown-symbol",
-                    hint=_hint_for_unknown(name, given, ports, known),
+                    hint=_hint_for_unknown(name, requested, ports, symbol_names),
                 )
-            if symbols.setdefault(name, given) != given:
+            if symbols.setdefault(name, requested) != requested:
                 raise UsageError(
-                    f"{name!r} was given two sizes, {symbols[name]} and {given}", code="other-size"
+                    f"{name!r} was given two sizes, {symbols[name]} and {requested}", code="other-size"
                 )
             continue
         port = port_named(name, ports, inputs=True)
-        if port.shape is not None and isinstance(given, list) and len(given) != len(port.shape):
+        if port.shape is not None and isinstance(requested, list) and len(requested) != len(port.shape):
             raise UsageError(
-                f"{port} is given {count_of(len(given), 'size')}, and has {count_of(len(port.shape), 'axis')}",
+                f"{port} is given {count_of(len(requested), 'size')}, and has {count_of(len(port.shape), 'axis')}",
                 code="no-such-axis",
             )
-        for axis, size in _sizes_by_axis(given, port):
+        for axis, size in _sizes_by_axis(requested, port):
             old = port.shape[axis] if port.shape is not None else None
+            # A length of 0 or -1 stands for an open dim in some exports.
             if isinstance(old, int) and old > 0 and old != size:
                 raise UsageError(
                     f"axis {axis} of {port} has the length {old} and cannot become {size}",
@@ -65,6 +66,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                         options={"fix_shape": None, "dynamic": f"{name}:{axis}=N"},
                     ),
                 )
+            # All axes of one symbol get the same size.
             if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")
             sizes.setdefault(name, {})[axis] = size
@@ -91,17 +93,18 @@ def _sizes_by_axis(given: list[int] | dict[int, int], port: Port) -> Iterator[tu
 
 def _fixes(request: FixedDims) -> Iterator[tuple[str, int | list[int] | dict[int, int]]]:
     if isinstance(request, Mapping):
-        for name, given in request.items():
-            if isinstance(given, Mapping):
-                yield name, dict(given)
+        for name, requested in request.items():
+            if isinstance(requested, Mapping):
+                yield name, dict(requested)
             else:
-                yield name, given if isinstance(given, int) else list(given)
+                yield name, requested if isinstance(requested, int) else list(requested)
         return
     for text in [request] if isinstance(request, str) else request:
         name, colon, dims = text.rpartition(":")
         symbol, equals, size = text.rpartition("=")
         numbers = tokens_of(dims)
         pairs = [_PAIR.fullmatch(token) for token in numbers]
+        # A name may contain colons, as in TensorFlow, so the numbers decide.
         if colon and name and all(map(str.isdecimal, numbers)):
             yield name, list(map(int, numbers))
         elif colon and name and all(pairs):

@@ -42,13 +42,14 @@ def named_axes(request: DynamicAxes, interface: Interface) -> dict[str, dict[int
     a number that is not the axis's length.
     """
     ports = {port.name: port for port in (*interface.inputs, *interface.outputs)}
-    pairs = [pair for item in _requests(request) for pair in _named_axes(item, ports)]
-    found: dict[str, dict[int, str]] = {}
+    pairs = [pair for entry in _requests(request) for pair in _named_axes(entry, ports)]
+    symbols_by_name: dict[str, dict[int, str]] = {}
     for name, axes in pairs:
-        known = found.setdefault(name, {})
+        symbols = symbols_by_name.setdefault(name, {})
         for axis, symbol in axes.items():
-            _set_name(known, name, axis, symbol)
-    return {name: axes for name, axes in found.items() if axes}
+            _set_name(symbols, name, axis, symbol)
+    # A request may name no axis of an input.
+    return {name: axes for name, axes in symbols_by_name.items() if axes}
 
 
 def _requests(request: DynamicAxes) -> list[object]:
@@ -76,22 +77,24 @@ def _named_axes(request: object, ports: Mapping[str, Port]) -> Iterator[tuple[st
 def _from_torch(name: str, axes: object, ports: Mapping[str, Port]) -> dict[int, str]:
     port = port_named(name, ports)
     if isinstance(axes, Mapping):
-        items: Iterable[tuple[Any, Any]] = (
-            (axis, f"{name}_dim_{axis_of(axis, port)}" if _symbol(given) == "?" else given)
-            for axis, given in axes.items()
-            if _symbol(given) != ""
+        axis_symbols: Iterable[tuple[Any, Any]] = (
+            # A `?` asks for a generated name.
+            (axis, f"{name}_dim_{axis_of(axis, port)}" if _symbol(symbol_request) == "?" else symbol_request)
+            for axis, symbol_request in axes.items()
+            if _symbol(symbol_request) != ""
         )
     elif isinstance(axes, (list, tuple)):
-        if not all(isinstance(item, int) for item in axes):
+        if not all(isinstance(axis_entry, int) for axis_entry in axes):
+            # A list with texts is the whole shape, with numbers for fixed axes.
             return _from_shape(name, axes, port)
-        items = ((axis, f"{name}_dim_{axis_of(axis, port)}") for axis in axes)
+        axis_symbols = ((axis, f"{name}_dim_{axis_of(axis, port)}") for axis in axes)
     else:
         raise UsageError(
             f"the axes of {name!r} are given as {axes!r}",
             hint='give a dict of axis to name, a list of axes, or the shape, as in ["N", 3, "H", "W"]',
         )
     result: dict[int, str] = {}
-    for axis, symbol in items:
+    for axis, symbol in axis_symbols:
         index = axis_of(axis, port)
         text = _symbol(symbol)
         if not isinstance(text, str) or not text:
@@ -135,33 +138,36 @@ def _with_all_axes(text: str, tokens: list[str], port: Port) -> list[str | None]
         return [*tokens]
     if tokens.count("...") > 1:
         raise UsageError(f"{text!r} has ... twice", hint="once stands for all axes that are not written")
-    place = tokens.index("...")
-    last = tokens[place + 1 :]
+    # Axes before ... count from the front, those behind it from the end.
+    ellipsis_index = tokens.index("...")
+    last = tokens[ellipsis_index + 1 :]
     if port.shape is None and last:
         raise UsageError(
             f"{text!r} counts axes from the end, but {port.name!r} declares no shape",
             hint="write the first axes, as in x:N,...",
         )
-    missing = len(port.shape or ()) - place - len(last)
-    return [*tokens[:place], *[None] * missing, *last]
+    missing = len(port.shape or ()) - ellipsis_index - len(last)
+    return [*tokens[:ellipsis_index], *[None] * missing, *last]
 
 
 def _from_json(text: str) -> Mapping[str, Mapping[int, Any] | Sequence[Any]]:
     """Return the value of JSON or Python text, as torch.onnx's `dynamic_axes`; keys of JSON are texts, so axes may be too."""
     try:
-        found = json.loads(text)
+        request = json.loads(text)
+    # A dict in Python's spelling has single quotes, which JSON does not accept.
     except ValueError as error:
         try:
-            found = ast.literal_eval(text.strip())
+            request = ast.literal_eval(text.strip())
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             raise UsageError(
                 f"{text!r} is not JSON: {error}", hint='write it like {"x": {"0": "N"}}'
             ) from error
-    if not isinstance(found, dict):
+    if not isinstance(request, dict):
         raise UsageError(f"{text!r} is not a dict", hint='write it like {"x": {"0": "N"}}')
     return {
+        # JSON has only texts as keys.
         name: {_number(axis): symbol for axis, symbol in axes.items()} if isinstance(axes, dict) else axes
-        for name, axes in found.items()
+        for name, axes in request.items()
     }
 
 

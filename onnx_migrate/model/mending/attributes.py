@@ -50,8 +50,11 @@ def _mending(node: onnx.NodeProto, reason: str) -> Mending:
 
 
 def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
-    known = UNCHECKED[node.op_type]
-    for attribute in [item for item in node.attribute if item.name not in known]:
+    known_attributes = UNCHECKED[node.op_type]
+    # A list of its own, because the loop removes attributes from the node.
+    for attribute in [
+        attribute_entry for attribute_entry in node.attribute if attribute_entry.name not in known_attributes
+    ]:
         node.attribute.remove(attribute)
         yield _mending(
             node,
@@ -60,20 +63,25 @@ def _unknown(node: onnx.NodeProto) -> Iterator[Mending]:
 
 
 def _repeated(node: onnx.NodeProto) -> Iterator[Mending]:
-    last = {attribute.name: place for place, attribute in enumerate(node.attribute)}
+    last = {attribute.name: index for index, attribute in enumerate(node.attribute)}
+    # Attributes of one name and of different types are an error that is not repaired.
     if len(last) < len(node.attribute) and len({(a.name, a.type) for a in node.attribute}) == len(last):
-        kept = [node.attribute[place] for place in sorted(last.values())]
+        last_attributes = [node.attribute[index] for index in sorted(last.values())]
         yield _mending(node, "has an attribute twice: the last holds")
         del node.attribute[:]
-        node.attribute.extend(kept)
+        node.attribute.extend(last_attributes)
 
 
 def _constants(body: Body) -> dict[str, TensorProto]:
-    found = {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    constants = (
+        {tensor.name: tensor for tensor in body.initializer} if isinstance(body, onnx.GraphProto) else {}
+    )
     for node in body.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
-            found.update((node.output[0], item.t) for item in node.attribute if item.name == "value")
-    return found
+            constants.update(
+                (node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value"
+            )
+    return constants
 
 
 def _contradicts(node: onnx.NodeProto, opset: int, constants: Mapping[str, TensorProto]) -> bool:

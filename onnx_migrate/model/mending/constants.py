@@ -32,6 +32,7 @@ def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
     if place != "sub-graph":
         read = set(chain.from_iterable(inputs_of_each(body.node))) - {""}
         for node in [node for node in constants if _is_broken(node) and read.isdisjoint(node.output)]:
+            # An output of a function needs its node, even if the node is broken.
             if isinstance(body, onnx.FunctionProto) and not set(body.output).isdisjoint(node.output):
                 continue
             constants.remove(node)
@@ -41,9 +42,9 @@ def mend_constants(body: Body, place: Place, array: Array) -> Iterator[Mending]:
                 f"Constant {node_label(node)!r} was removed, as nothing reads it and it is no tensor",
             )
     for node in constants:
-        said = _mend(node, place, array)
-        if said:
-            yield Mending(node_label(node), f"Constant {node_label(node)!r} {said}")
+        defect = _mend(node, place, array)
+        if defect:
+            yield Mending(node_label(node), f"Constant {node_label(node)!r} {defect}")
     if place == "graph" and isinstance(body, onnx.GraphProto):
         yield from _repeated(body, constants)
 
@@ -55,33 +56,35 @@ def _is_broken(node: NodeProto) -> bool:
 
 def _mend(node: NodeProto, place: Place, array: Array) -> str:
     """Remove all attributes of a Constant except the one that ONNX Runtime reads; return the defect, or "" for none."""
+    # The comparison at the end tells whether anything changed.
     before = node.SerializeToString()
+    # A reference gets its value from the call.
     if not node.attribute or node.attribute[0].type not in _NAMES or node.attribute[0].ref_attr_name:
         return ""
-    said = ""
+    defect = ""
     if _only_first(node, place):
         first = node.attribute[0]
         fields = {field.name: content for field, content in first.ListFields()}
-        kept = {name: fields[name] for name in ("doc_string", FIELD[first.type]) if name in fields}
+        first_fields = {name: fields[name] for name in ("doc_string", FIELD[first.type]) if name in fields}
         name = _NAMES[first.type] if place == "graph" else first.name
-        value = AttributeProto(name=name, type=first.type, **kept)
+        value = AttributeProto(name=name, type=first.type, **first_fields)
         if place == "graph":
             node.ClearField("input")
         node.ClearField("attribute")
         node.attribute.append(value)
-        said = f"is not one value of its type: read as {value.name}, its first attribute" * (
+        defect = f"is not one value of its type: read as {value.name}, its first attribute" * (
             before != node.SerializeToString()
         )
     first = node.attribute[0]
     if first.type == AttributeProto.TENSOR and first.HasField("t"):
-        said = said or mend_tensor(first.t, forms=place != "sub-graph")
+        defect = defect or mend_tensor(first.t, forms=place != "sub-graph")
     elif (
         first.type == AttributeProto.SPARSE_TENSOR
         and place == "graph"
         and mend_sparse(first.sparse_tensor, array)
     ):
-        said = said or "has an index twice: the last value holds"
-    return said
+        defect = defect or "has an index twice: the last value holds"
+    return defect
 
 
 def _only_first(node: NodeProto, place: Place) -> bool:

@@ -47,6 +47,7 @@ def mend_declarations(graph: onnx.GraphProto, *, main: bool) -> Iterator[Mending
 
 def _inputs(graph: onnx.GraphProto) -> Iterator[Mending]:
     """Declare the type of an initializer that is listed without one, and list each once."""
+    # An initializer has a type even if its input declares none.
     types = {
         name: onnx.helper.make_tensor_type_proto(dtype, dims)
         for name, dtype, dims in initializer_types(graph)
@@ -56,7 +57,7 @@ def _inputs(graph: onnx.GraphProto) -> Iterator[Mending]:
         if value.name not in types:
             continue
         if value.name in seen:
-            at = max(place for place, other in enumerate(graph.input) if other.name == value.name)
+            at = max(input_index for input_index, other in enumerate(graph.input) if other.name == value.name)
             del graph.input[at]
             yield Mending(
                 value.name, f"initializer {value.name!r} is listed among the inputs twice: once is enough"

@@ -47,12 +47,15 @@ def bind_default_graphs(proto: onnx.ModelProto) -> list[str]:
         bound.append(function_path(function))
         _require_size(function)
         _keep_own_graphs(proto, function, set(graphs))
+        # Inner defaults come first, so that a copy of an outer one already holds them.
         for name in defaults_inside_first(function):
             _bind(_nodes_of(graphs[name]), graphs)
         _bind(nested_nodes(function.node), graphs)
-        kept = [attribute for attribute in function.attribute_proto if attribute.name not in graphs]
+        other_attributes = [
+            attribute for attribute in function.attribute_proto if attribute.name not in graphs
+        ]
         del function.attribute_proto[:]
-        function.attribute_proto.extend(kept)
+        function.attribute_proto.extend(other_attributes)
     return bound
 
 
@@ -75,7 +78,7 @@ def _require_size(function: onnx.FunctionProto) -> None:
     """Refuse default graphs that contain each other so often that their copies have too many nodes."""
     sizes: Counter[str] = Counter()
     for name in defaults_inside_first(function):
-        attribute = next(item for item in function.attribute_proto if item.name == name)
+        attribute = next(default for default in function.attribute_proto if default.name == name)
         sizes[name] = _size(_nodes_of(attribute), sizes)
     total = _size(nested_nodes(function.node), sizes)
     if total > MOST_NODES:
@@ -88,35 +91,37 @@ def _require_size(function: onnx.FunctionProto) -> None:
 
 
 def _size(nodes: Iterable[onnx.NodeProto], sizes: Counter[str]) -> int:
-    return sum(1 + sum(sizes[item.ref_attr_name] for item in node.attribute) for node in nodes)
+    return sum(1 + sum(sizes[attribute.ref_attr_name] for attribute in node.attribute) for node in nodes)
 
 
 def _keep_own_graphs(proto: onnx.ModelProto, function: onnx.FunctionProto, names: set[str]) -> None:
     """Let calls that give one of these attributes call a copy of the function, in which it has no default."""
     key = function_key(function)
     calls = [node for node in all_nodes(proto) if called(node) == key]
-    giving = [node for node in calls if not names.isdisjoint(item.name for item in node.attribute)]
+    # Only these calls need the copy without the default.
+    giving = [node for node in calls if not names.isdisjoint(attribute.name for attribute in node.attribute)]
     if not giving:
         return
-    given = {item.name for node in giving for item in node.attribute} & names
+    overridden = {attribute.name for node in giving for attribute in node.attribute} & names
+    # Calls without a graph of their own still need the default, so the function itself keeps it.
     copy = proto.functions.add()
     copy.CopyFrom(function)
     copy.name = _free_name(proto, key)
-    _drop_defaults(copy, given)
+    _drop_defaults(copy, overridden)
     for node in giving:
         node.op_type = copy.name
 
 
 def _drop_defaults(function: onnx.FunctionProto, names: set[str]) -> None:
-    kept = [item for item in function.attribute_proto if item.name not in names]
+    other_defaults = [attribute for attribute in function.attribute_proto if attribute.name not in names]
     del function.attribute_proto[:]
-    function.attribute_proto.extend(kept)
+    function.attribute_proto.extend(other_defaults)
     function.attribute.extend(sorted(names))
 
 
 def _free_name(proto: onnx.ModelProto, key: FunctionKey) -> str:
-    taken = {(function.domain, function.name) for function in proto.functions}
+    function_names = {(function.domain, function.name) for function in proto.functions}
     number = 1
-    while (key[0], f"{key[1]}_{number}") in taken:
+    while (key[0], f"{key[1]}_{number}") in function_names:
         number += 1
     return f"{key[1]}_{number}"

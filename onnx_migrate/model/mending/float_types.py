@@ -62,10 +62,10 @@ class _Mender:
     @property
     def done(self) -> list[Mending]:
         """The repairs, as sentences."""
-        found = []
+        repairs = []
         if self._casts:
             first, count = next(iter(self._casts)), sum(self._casts.values())
-            found.append(
+            repairs.append(
                 Mending(
                     first,
                     f"floating-point types contradict each other: {count_and_verb(count, 'value', 'were')} cast, the first"
@@ -74,13 +74,13 @@ class _Mender:
             )
         if self._removed:
             names = count_of(self._removed, "value")
-            found.append(
+            repairs.append(
                 Mending(
                     "value_info",
                     f"the declared types of {names} are not those that nodes give out, or that are stored",
                 )
             )
-        return found
+        return repairs
 
     def main(self, graph: onnx.GraphProto) -> None:
         """Repair the main graph; its inputs and outputs keep their types."""
@@ -127,14 +127,16 @@ class _Mender:
         cast_names: dict[tuple[str, str], str],
     ) -> Sequence[str | None]:
         """Cast the inputs of a node as its operator wants them, and return the types of its outputs."""
+        # An input without a known type limits nothing.
         kinds = [types.get(name) if name else None for name in node.input]
         outputs: Sequence[str | None] = [None] * len(node.output)
+        # The outputs of these nodes follow from their sub-graphs.
         if any(subgraphs(node)):
             outputs = self._inside(node, types, kinds)
         else:
-            for place, kind in self._fitting(node, kinds, constants).items():
-                node.input[place] = self._cast(node, node.input[place], kind, graph, cast_names)
-                kinds[place] = kind
+            for input_index, kind in self._fitting(node, kinds, constants).items():
+                node.input[input_index] = self._cast(node, node.input[input_index], kind, graph, cast_names)
+                kinds[input_index] = kind
             outputs = self._made(node, kinds)
         graph.node.append(node)
         return outputs
@@ -147,15 +149,17 @@ class _Mender:
         graph: onnx.GraphProto,
         cast_names: dict[tuple[str, str], str],
     ) -> str:
+        # One Cast of a value serves all nodes that need it.
         if (name, kind) not in cast_names:
-            made = cast_names[name, kind] = self._names.fresh(f"{name}_{kind[7:-1]}")
-            twin = _twin(graph, name, made, _KINDS[kind])
+            cast_name = cast_names[name, kind] = self._names.fresh(f"{name}_{kind[7:-1]}")
+            # A constant is stored once more in the other type, so no Cast runs.
+            twin = _twin(graph, name, cast_name, _KINDS[kind])
             if twin is not None:
                 graph.initializer.append(twin)
                 self._count(node_label(node))
-                return made
-            label = self._names.fresh(f"{made}_cast")
-            graph.node.append(helper.make_node("Cast", [name], [made], label, to=_KINDS[kind]))
+                return cast_name
+            label = self._names.fresh(f"{cast_name}_cast")
+            graph.node.append(helper.make_node("Cast", [name], [cast_name], label, to=_KINDS[kind]))
             self._count(node_label(node))
         return cast_names[name, kind]
 
@@ -166,38 +170,54 @@ class _Mender:
         self, node: onnx.NodeProto, kinds: Sequence[str | None], constants: set[str]
     ) -> dict[int, str]:
         """Return the inputs that are to be of another floating-point type, with that."""
-        known = known_constraints(*self._operator(node))
+        operator_constraints = known_constraints(*self._operator(node))
         groups: dict[str, list[int]] = {}
-        for place, kind in enumerate(kinds):
-            formal = known.formal(place, output=False) if known is not None and kind in _KINDS else None
+        for index, kind in enumerate(kinds):
+            formal = (
+                operator_constraints.formal(index, output=False)
+                if operator_constraints is not None and kind in _KINDS
+                else None
+            )
             if formal is not None:
-                groups.setdefault(formal.variable if formal.alike else f"{place}", []).append(place)
+                groups.setdefault(formal.variable if formal.alike else f"{index}", []).append(index)
         changes: dict[int, str] = {}
-        for places in groups.values():
-            allowed = [known.formal(place, output=False) for place in places] if known else []
+        for indices in groups.values():
+            allowed = (
+                [operator_constraints.formal(index, output=False) for index in indices]
+                if operator_constraints
+                else []
+            )
+            # One type variable has one type for all its inputs.
             common = frozenset(_KINDS).intersection(*(formal.allowed for formal in allowed if formal))
-            given = {
-                kinds[place]: node.input[place] in constants
-                for place in sorted(places, key=lambda at: node.input[at] in constants)
+            constant_by_kind = {
+                kinds[index]: node.input[index] in constants
+                # Constants come last, because a computed value should keep its type.
+                for index in sorted(indices, key=lambda at: node.input[at] in constants)
             }
-            kind = _chosen(given, common)
-            changes.update({place: kind for place in places if kind and kinds[place] != kind})
+            kind = _chosen(constant_by_kind, common)
+            changes.update({index: kind for index in indices if kind and kinds[index] != kind})
         return changes
 
     def _made(self, node: onnx.NodeProto, kinds: Sequence[str | None]) -> list[str | None]:
         """Return the types of a node's outputs, None for one that does not follow from its inputs and attributes."""
-        known = known_constraints(*self._operator(node))
+        operator_constraints = known_constraints(*self._operator(node))
         bound: dict[str, str] = {}
-        for place, kind in enumerate(kinds):
-            formal = known.formal(place, output=False) if known is not None else None
+        for index, kind in enumerate(kinds):
+            formal = (
+                operator_constraints.formal(index, output=False) if operator_constraints is not None else None
+            )
             if formal is not None and kind and formal.alike:
                 bound.setdefault(formal.variable, kind)
         outputs: list[str | None] = []
-        for place in range(len(node.output)):
-            formal = known.formal(place, output=True) if known is not None else None
+        for index in range(len(node.output)):
+            formal = (
+                operator_constraints.formal(index, output=True) if operator_constraints is not None else None
+            )
+            # An operator that gives one type alone needs no input to tell it.
             only = next(iter(formal.allowed)) if formal is not None and len(formal.allowed) == 1 else None
             outputs.append(bound.get(formal.variable, only) if formal is not None and formal.alike else None)
         stated = stated_type(node, tuple(kinds)) if is_onnx(node.domain) else None
+        # An attribute such as Cast's `to` states the type of the first output only.
         return [stated, *outputs[1:]] if stated and outputs else outputs
 
     def _operator(self, node: onnx.NodeProto) -> tuple[str, str, int]:
@@ -214,16 +234,21 @@ class _Mender:
         for _, _, graph in subgraphs(node):
             count = len(graph.output)
             if node.op_type == "Loop":
+                # A Loop's body reads the counter and the condition before its carried values, and returns the
+                # condition first.
                 carried = list(kinds[2:])
                 wanted: list[str | None] = [None, *carried, *[None] * (count - 1 - len(carried))]
-                given: Sequence[str | None] = (None, None, *carried)
-                outputs = self._body(graph, types, given, wanted)[1:]
+                passed_types: Sequence[str | None] = (None, None, *carried)
+                outputs = self._body(graph, types, passed_types, wanted)[1:]
             elif node.op_type == "Scan" and self._opset >= 9:
-                scanned = next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
+                scanned = next(
+                    (attribute.i for attribute in node.attribute if attribute.name == "num_scan_inputs"), 0
+                )
                 carried = list(kinds[: len(kinds) - scanned])
                 wanted = [*carried, *[None] * (count - len(carried))]
                 outputs = self._body(graph, types, kinds, wanted)
             else:
+                # The second branch of an If must fit the first one.
                 wanted = outputs if len(outputs) == count else [None] * count
                 outputs = self._body(graph, types, (), wanted)
         return outputs if len(outputs) == len(node.output) else [None] * len(node.output)
@@ -242,18 +267,22 @@ class _Mender:
         return kind
 
     def _cast_output(self, graph: onnx.GraphProto, value: onnx.ValueInfoProto, kind: str) -> None:
-        own, made = value.name, self._names.fresh(f"{value.name}_{kind[7:-1]}")
+        own, cast_name = value.name, self._names.fresh(f"{value.name}_{kind[7:-1]}")
+        # The label is that of the output, because no node asks for this Cast.
         self._count(own)
+        # The graph's output keeps its name; the value inside gets the new one.
         if any(own in node.output for node in graph.node):
             for _, body in nested_bodies(graph):
                 for node in body.node:
                     for names in (node.input, node.output):
-                        names[:] = [made if name == own else name for name in names]
-            own, made = made, own
+                        names[:] = [cast_name if name == own else name for name in names]
+            own, cast_name = cast_name, own
         graph.node.append(
-            helper.make_node("Cast", [own], [made], self._names.fresh(f"{made}_cast"), to=_KINDS[kind])
+            helper.make_node(
+                "Cast", [own], [cast_name], self._names.fresh(f"{cast_name}_cast"), to=_KINDS[kind]
+            )
         )
-        value.name = made
+        value.name = cast_name
 
     def _redeclare(self, value: onnx.ValueInfoProto, kind: int) -> None:
         """Declare an input of the type of its initializer."""

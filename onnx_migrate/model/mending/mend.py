@@ -61,24 +61,27 @@ def _named(proto: onnx.ModelProto) -> Iterator[Mending]:
 def _contents(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
     for located in bodies(proto):
         body, inner = located.body, bool(located.key)
-        place: Place = "sub-graph" if inner else "function" if located.owner is not proto else "graph"
-        yield from mend_constants(body, place, array)
+        location: Place = "sub-graph" if inner else "function" if located.owner is not proto else "graph"
+        yield from mend_constants(body, location, array)
         if isinstance(body, onnx.GraphProto):
-            if place == "graph":
+            if location == "graph":
                 yield from mend_initializers(body, length, array, proto.ir_version)
-            yield from mend_declarations(body, main=place == "graph")
+            yield from mend_declarations(body, main=location == "graph")
         opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version) or 0
-        yield from mend_attributes(body, opset, array, repeated=place == "function")
+        yield from mend_attributes(body, opset, array, repeated=location == "function")
 
 
 def _uncalled(proto: onnx.ModelProto, length: Length, array: Array) -> Iterator[Mending]:
     alone = uncalled_alone(proto)
+    # A called function is part of the model, so its faults are errors.
     if not alone.functions:
         return
-    found = [*structure_faults(alone, length, array), *node_faults(alone)]
-    kept = {fault.where.scope for fault in found if fault.code in _NEEDED and fault.where}
-    gone = {fault.where.scope: fault for fault in found if fault.where and fault.where.scope not in kept}
-    for function in [item for item in proto.functions if function_path(item) in gone]:
+    faults = [*structure_faults(alone, length, array), *node_faults(alone)]
+    needed_scopes = {fault.where.scope for fault in faults if fault.code in _NEEDED and fault.where}
+    gone = {
+        fault.where.scope: fault for fault in faults if fault.where and fault.where.scope not in needed_scopes
+    }
+    for function in [candidate for candidate in proto.functions if function_path(candidate) in gone]:
         proto.functions.remove(function)
         yield Mending(
             function.name,
@@ -91,14 +94,14 @@ def _imports(proto: onnx.ModelProto) -> Iterator[Mending]:
     """Add the imports that the main graph lacks, at the versions that ONNX Runtime assumes if there is any import."""
     if not proto.opset_import:
         return
-    known = {"" if is_onnx(entry.domain) else entry.domain for entry in proto.opset_import}
+    imported_domains = {"" if is_onnx(entry.domain) else entry.domain for entry in proto.opset_import}
     used = {"" if is_onnx(node.domain) else node.domain for node in nested_nodes(proto.graph.node)}
     for entry in proto.opset_import:
         if is_onnx(entry.domain) and entry.version == 0 and "" not in used:
             entry.version = 1
             yield Mending("model", "the import of opset 0 of ai.onnx, which no node uses, became opset 1")
     functions = {function.domain for function in proto.functions}
-    for domain in sorted(used - known - functions):
+    for domain in sorted(used - imported_domains - functions):
         version = _ASSUMED.get(domain, 0)
         if domain in ("", "ai.onnx.ml"):
             from onnx_migrate.standard.targets import resolve  # few models need it

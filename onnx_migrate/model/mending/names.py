@@ -57,15 +57,15 @@ def _mending(subject: str, reason: str) -> Mending:
 
 def _function_outputs(function: onnx.FunctionProto, names: Names) -> Iterator[Mending]:
     """Let a node produce each output of a function, under a name of its own."""
-    taken = set(function.input)
-    for place, name in enumerate(list(function.output)):
-        if name in taken and name:
+    used_names = set(function.input)
+    for index, name in enumerate(list(function.output)):
+        if name in used_names and name:
             copy = _identity(function, name, names)
-            function.output[place] = copy
+            function.output[index] = copy
             kind = "an input" if name in function.input else "another output"
             reason = f"output {name!r} of {function_path(function)} is {kind}, and became an Identity of it, {copy!r}"
             yield _mending(name, reason)
-        taken.add(name)
+        used_names.add(name)
 
 
 def _identity(body: Body, name: str, names: Names) -> str:
@@ -90,37 +90,41 @@ class _Body:
             self._own |= initializer_names(body)
         else:
             self._own.update(body.input)
+        # A name that the body defines itself hides the outer value.
         self._renamed = {old: new for old, new in renamed.items() if old not in self._own}
-        made: dict[str, str] = {}
+        new_names: dict[str, str] = {}
         for node in body.node:
-            for place, name in enumerate(node.input):
+            for index, name in enumerate(node.input):
                 if name in self._renamed:
-                    node.input[place] = self._renamed[name]
-            for attribute, place, graph in subgraphs(node):
-                path = subgraph_path(self._path, node, attribute, place)
+                    node.input[index] = self._renamed[name]
+            for attribute, index, graph in subgraphs(node):
+                path = subgraph_path(self._path, node, attribute, index)
+                # A sub-graph must not define the names of the bodies around it.
                 inner = _Body(path, (*self._outer, self._own), self._names)
                 yield from inner.mend(graph, self._renamed)
-            yield from self._outputs(node, made)
+            yield from self._outputs(node, new_names)
         if isinstance(body, onnx.GraphProto) and self._outer:
             for value in body.value_info:
-                value.name = made.get(value.name, value.name)
+                # The declarations follow the values.
+                value.name = new_names.get(value.name, value.name)
             yield from self._results(body)
 
     def _outputs(self, node: onnx.NodeProto, made: dict[str, str]) -> Iterator[Mending]:
         """Name the outputs that a node always has, and those with the name of a value around the body anew."""
+        # Most nodes name all their outputs.
         required = required_outputs(node.domain, node.op_type) if "" in node.output else ()
-        for place, name in enumerate(node.output):
-            if not name and place in required:
-                node.output[place] = self._names.fresh(node.op_type.lower())
-                reason = f"output {place} of {node_label(node)!r} ({node.op_type}) had no name, and got one"
+        for index, name in enumerate(node.output):
+            if not name and index in required:
+                node.output[index] = self._names.fresh(node.op_type.lower())
+                reason = f"output {index} of {node_label(node)!r} ({node.op_type}) had no name, and got one"
                 yield _mending(node_label(node), reason)
             elif name and name not in self._own and any(name in values for values in self._outer):
-                node.output[place] = made[name] = self._renamed[name] = self._names.fresh(name)
+                node.output[index] = made[name] = self._renamed[name] = self._names.fresh(name)
                 reason = (
                     f"{name!r} of {self._path} has the name of a value around it, and became {made[name]!r}"
                 )
                 yield _mending(name, reason)
-            self._own.add(node.output[place])
+            self._own.add(node.output[index])
 
     def _results(self, graph: onnx.GraphProto) -> Iterator[Mending]:
         """Let a sub-graph return values of its own: an Identity stands for one of a body around it."""

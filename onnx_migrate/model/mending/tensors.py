@@ -40,21 +40,21 @@ def mend_tensor(tensor: TensorProto, *, forms: bool = True) -> str:
     ONNX Runtime reads external data first, then raw_data, then the field of the element type, and ignores `segment`.
     Without `forms`, this function repairs only `segment`.
     """
-    said = []
+    defects = []
     if tensor.HasField("segment"):
         tensor.ClearField("segment")
-        said.append("says that it is a segment, which is passed over")
-    found = [name for name in DATA_FIELDS if len(getattr(tensor, name))]
+        defects.append("says that it is a segment, which is passed over")
+    data_fields = [name for name in DATA_FIELDS if len(getattr(tensor, name))]
     if tensor.data_location == TensorProto.EXTERNAL:
         wanted, limit = "external data", 0
     else:
         wanted, limit = "raw_data" if tensor.raw_data else FIELD_OF_TYPE.get(tensor.data_type, ""), 1
-    if forms and len(found) > limit and (wanted in found or not limit):
-        for name in found:
+    if forms and len(data_fields) > limit and (wanted in data_fields or not limit):
+        for name in data_fields:
             if name != wanted:
                 tensor.ClearField(name)
-        said.append(f"holds data in {', '.join(found)}: {wanted} is read")
-    return " and ".join(said)
+        defects.append(f"holds data in {', '.join(data_fields)}: {wanted} is read")
+    return " and ".join(defects)
 
 
 def mend_initializers(
@@ -62,9 +62,9 @@ def mend_initializers(
 ) -> Iterator[Mending]:
     """Repair the initializers of the main graph: their data, repeated names, and initializers that nothing reads."""
     for tensor in graph.initializer:
-        said = mend_tensor(tensor)
-        if said:
-            yield Mending(tensor.name, f"initializer {tensor.name!r} {said}")
+        defect = mend_tensor(tensor)
+        if defect:
+            yield Mending(tensor.name, f"initializer {tensor.name!r} {defect}")
     for sparse in graph.sparse_initializer:
         if mend_sparse(sparse, array):
             name = sparse.values.name
@@ -78,10 +78,11 @@ def _repeated(graph: onnx.GraphProto) -> Iterator[Mending]:
     counts = Counter(tensor.name for tensor in graph.initializer)
     for name in [name for name, count in counts.items() if count > 1]:
         same = [tensor for tensor in graph.initializer if tensor.name == name]
+        # With different types it is not clear which one the readers need.
         if len({(tensor.data_type, tuple(tensor.dims)) for tensor in same}) > 1:
             continue
-        kept = [tensor for tensor in graph.initializer if tensor.name != name or tensor is same[-1]]
-        _replace(graph, kept)
+        remaining = [tensor for tensor in graph.initializer if tensor.name != name or tensor is same[-1]]
+        _replace(graph, remaining)
         yield Mending(name, f"{count_of(len(same), 'initializer')} have the name {name!r}: the last holds")
 
 
@@ -114,16 +115,18 @@ def _replace(graph: onnx.GraphProto, kept: list[TensorProto]) -> None:
 
 def mend_sparse(sparse: onnx.SparseTensorProto, array: Array) -> bool:
     """Keep the last value of each index of a sparse tensor, in place; return whether an index had more than one."""
+    # A tensor whose data is not valid cannot be compared.
     if tensor_fault(sparse.values) or tensor_fault(sparse.indices):
         return False
-    places = flat_places(sparse, array)
+    flat_indices = flat_places(sparse, array)
     values, indices = array(sparse.values), array(sparse.indices)
-    if places is None or values is None or indices is None or len(values) != len(places):
+    if flat_indices is None or values is None or indices is None or len(values) != len(flat_indices):
         return False
-    _, last = np.unique(places[::-1], return_index=True)
-    if len(last) == len(places):
+    # Reversed, because `unique` returns the first of equal indices and the last one counts.
+    _, last = np.unique(flat_indices[::-1], return_index=True)
+    if len(last) == len(flat_indices):
         return False
-    kept = np.sort(len(places) - 1 - last)
+    kept_rows = np.sort(len(flat_indices) - 1 - last)
     for tensor, data in ((sparse.values, values), (sparse.indices, indices)):
-        tensor.CopyFrom(numpy_helper.from_array(data[kept], tensor.name))
+        tensor.CopyFrom(numpy_helper.from_array(data[kept_rows], tensor.name))
     return True

@@ -61,8 +61,9 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
     attributes = node.attribute[:]
     if len(attributes) > 1:
         names = [attribute.name for attribute in attributes]
+        # Comparing the lengths first is cheap, and names rarely repeat.
         if len(set(names)) < len(names):
-            name = next(name for place, name in enumerate(names) if name in names[:place])
+            name = next(name for index, name in enumerate(names) if name in names[:index])
             return Problem(code="duplicate-attribute", reason=f"has two attributes {name!r}")
     for attribute in attributes:
         kind = attribute.type
@@ -73,6 +74,7 @@ def attribute_fault(node: onnx.NodeProto, *, untyped: bool = False) -> Problem |
         if problem:
             return Problem(problem.code, problem.reason.format(name=repr(attribute.name)))
     operator = node.op_type
+    # The rules below are those of ai.onnx.
     if not (operator in _FITS or operator in READ_BY_RUNTIME) or not is_onnx(node.domain):
         return None
     complaint = _FITS[operator](node) if operator in _FITS else ""
@@ -94,8 +96,12 @@ def _value_problem(node: onnx.NodeProto) -> Problem | None:
 
 def _split_complaint(node: onnx.NodeProto) -> str:
     """Return the problem of a Split that contradicts itself; onnx's inference of it ends the process (onnx 1.23)."""
-    given = _number(node, "num_outputs", len(node.output))
-    return "" if given == len(node.output) else f"has num_outputs={given} and {len(node.output)} outputs"
+    stated_count = _number(node, "num_outputs", len(node.output))
+    return (
+        ""
+        if stated_count == len(node.output)
+        else f"has num_outputs={stated_count} and {len(node.output)} outputs"
+    )
 
 
 def _constant_complaint(node: onnx.NodeProto) -> str:
@@ -109,13 +115,15 @@ def _constant_complaint(node: onnx.NodeProto) -> str:
         if kind is None:
             return f"has an attribute {attribute.name!r}, which Constant does not have"
         if attribute.type and attribute.type != kind:
-            given, wanted = map(AttributeProto.AttributeType.Name, (attribute.type, kind))
-            return f"has attribute {attribute.name!r} of type {given}, but Constant takes {wanted}"
+            actual_type, wanted = map(AttributeProto.AttributeType.Name, (attribute.type, kind))
+            return f"has attribute {attribute.name!r} of type {actual_type}, but Constant takes {wanted}"
     return ""
 
 
 def _unchecked_complaint(node: onnx.NodeProto) -> str:
-    unknown = [item.name for item in node.attribute if item.name not in UNCHECKED[node.op_type]]
+    unknown = [
+        attribute.name for attribute in node.attribute if attribute.name not in UNCHECKED[node.op_type]
+    ]
     return f"has an attribute {unknown[0]!r}, which {node.op_type} does not have" if unknown else ""
 
 
@@ -135,12 +143,14 @@ def _loop_complaint(node: onnx.NodeProto) -> str:
 
 
 def _scan_complaint(node: onnx.NodeProto) -> str:
-    given = len(node.input)
-    scanned = _number(node, "num_scan_inputs", given)
-    if not 1 <= scanned <= given:
-        return f"has num_scan_inputs={scanned} and {count_of(given, 'input')}"
+    input_count = len(node.input)
+    scanned = _number(node, "num_scan_inputs", input_count)
+    if not 1 <= scanned <= input_count:
+        return f"has num_scan_inputs={scanned} and {count_of(input_count, 'input')}"
     # Version 8 has one input more, the lengths.
-    return _iterated_complaint(node, (given, given - 1), (given - 1 - scanned, len(node.output)))
+    return _iterated_complaint(
+        node, (input_count, input_count - 1), (input_count - 1 - scanned, len(node.output))
+    )
 
 
 def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tuple[int, ...]) -> str:
@@ -161,16 +171,18 @@ def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tup
 
 def _bodies(node: onnx.NodeProto) -> list[tuple[str, onnx.GraphProto]]:
     return [
-        (item.name, item.g)
-        for item in node.attribute
-        if item.type == AttributeProto.GRAPH and not item.ref_attr_name
+        (attribute.name, attribute.g)
+        for attribute in node.attribute
+        if attribute.type == AttributeProto.GRAPH and not attribute.ref_attr_name
     ]
 
 
 def _number(node: onnx.NodeProto, name: str, default: int) -> int:
     """Return the number of an attribute; return `default` if the node omits it or it refers to a function's attribute."""
-    found = (item.i for item in node.attribute if item.name == name and not item.ref_attr_name)
-    return next(found, default)
+    numbers = (
+        attribute.i for attribute in node.attribute if attribute.name == name and not attribute.ref_attr_name
+    )
+    return next(numbers, default)
 
 
 _FITS: dict[str, Callable[[onnx.NodeProto], str]] = {

@@ -63,30 +63,30 @@ def equation_complaint(node: onnx.NodeProto, ranks: Iterable[int | None]) -> str
 
     An equation that stands for an attribute of a function has no text here, and no complaint.
     """
-    text = next((item for item in node.attribute if item.name == "equation"), None)
+    text = next((attribute for attribute in node.attribute if attribute.name == "equation"), None)
     if text is None or text.ref_attr_name:
         return ""
     operands = text.s.partition(b"->")[0].count(b",") + 1
     quoted = shown(text.s.decode(errors="replace"))
     if operands != len(node.input):  # before its labels are read, as a text may be megabytes long
         return f"its equation {quoted} has {count_of(operands, 'operand')}, and the node {count_of(len(node.input), 'input')}"
-    found = _equation(text)
-    if isinstance(found, str):
-        return found
-    for place, rank in enumerate(ranks):
-        if rank is not None and not found.fits_rank(place, rank):
-            labels = "".join(found.operands[place])
+    equation = _equation(text)
+    if isinstance(equation, str):
+        return equation
+    for input_index, rank in enumerate(ranks):
+        if rank is not None and not equation.fits_rank(input_index, rank):
+            labels = "".join(equation.operands[input_index])
             return (
-                f"its equation {quoted} has the labels {labels!r} for input {place}, which has"
+                f"its equation {quoted} has the labels {labels!r} for input {input_index}, which has"
                 f" {count_of(rank, 'axis')}"
             )
     return ""
 
 
 def _text_fault(attribute: AttributeProto, where: Where) -> Iterator[Fault]:
-    found = "" if attribute.ref_attr_name else _equation(attribute)
-    if isinstance(found, str) and found:
-        yield Fault("invalid-node", found, where, _HINT)
+    equation = "" if attribute.ref_attr_name else _equation(attribute)
+    if isinstance(equation, str) and equation:
+        yield Fault("invalid-node", equation, where, _HINT)
 
 
 def _equation(attribute: AttributeProto) -> Equation | str:
@@ -121,15 +121,16 @@ def _ranks(located: LocatedBody) -> dict[str, int]:
 def _handed_on(proto: onnx.ModelProto) -> dict[FunctionKey, frozenset[str]]:
     """Return the attributes of each function that are the equation of an Einsum in it, or in a function that it calls."""
     functions = {function_key(function): function for function in proto.functions}
-    found: dict[FunctionKey, frozenset[str]] = dict.fromkeys(functions, frozenset())
+    equation_attributes: dict[FunctionKey, frozenset[str]] = dict.fromkeys(functions, frozenset())
     changed = bool(functions)
+    # Attributes pass through chains of calls, so this repeats until no set grows.
     while changed:
         changed = False
         for key, function in functions.items():
-            names = frozenset(_references(function, found))
-            changed |= names != found[key]
-            found[key] = names
-    return found
+            names = frozenset(_references(function, equation_attributes))
+            changed |= names != equation_attributes[key]
+            equation_attributes[key] = names
+    return equation_attributes
 
 
 def _references(function: onnx.FunctionProto, found: Mapping[FunctionKey, frozenset[str]]) -> Iterator[str]:

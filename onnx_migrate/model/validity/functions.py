@@ -87,16 +87,18 @@ def _call_faults(proto: onnx.ModelProto, functions: dict[FunctionKey, onnx.Funct
     for located in bodies(proto):
         for node in located.body.node:
             function = functions.get(called(node))
+            # Only calls of local functions have such limits.
             if function is None:
                 continue
-            for what, given, known in (
+            for kind, actual, formal in (
                 ("input", node.input, function.input),
                 ("output", node.output, function.output),
             ):
-                if len(given) > len(known):
-                    reason = f"it has {count_of(len(given), what)}, and its function has {len(known)}"
+                if len(actual) > len(formal):
+                    reason = f"it has {count_of(len(actual), kind)}, and its function has {len(formal)}"
                     yield Fault("invalid-node", reason, where_of(located.path, node), "correct the call")
             for attribute in node.attribute:
+                # An attribute that the function does not use may have any type.
                 wanted = types[called(node)].get(attribute.name, attribute.type)
                 if attribute.type and attribute.type != wanted:
                     label = onnx.AttributeProto.AttributeType.Name
@@ -139,23 +141,25 @@ def defaults_inside_first(function: onnx.FunctionProto) -> list[str]:
     """
     inside: dict[str, set[str]] = {}
     for name, _, graph in default_graphs(function):
-        read = {item.ref_attr_name for node in nested_nodes(graph.node) for item in node.attribute}
+        read = {attribute.ref_attr_name for node in nested_nodes(graph.node) for attribute in node.attribute}
         inside.setdefault(name, set()).update(read)
     return _after_those(inside)
 
 
 def import_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
     """Yield a fault for each import of an opset that does not exist, and each body that uses a domain not imported."""
-    known: set[str] = set()
+    imported_domains: set[str] = set()
     for located in bodies(proto):
         owner = located.owner
         if not located.key:  # the bodies inside it follow
             yield from _impossible(owner, located.path)
-            known = {"" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import}
+            imported_domains = {"" if is_onnx(entry.domain) else entry.domain for entry in owner.opset_import}
+        # These IR versions have no imports.
         if owner is proto and proto.ir_version < _FIRST_WITH_IMPORTS:
             continue
         used = {domain for domain, _ in located.operators}
-        missing = {domain for domain in used if ("" if is_onnx(domain) else domain) not in known}
+        missing = {domain for domain in used if ("" if is_onnx(domain) else domain) not in imported_domains}
+        # Only a body with such a domain needs the search for its node.
         for node in located.body.node if missing else ():
             if node.domain in missing:
                 missing.discard(node.domain)

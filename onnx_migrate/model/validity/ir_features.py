@@ -61,9 +61,14 @@ def required_ir(proto: onnx.ModelProto, *, annotations: bool = True) -> int:
 
     Without `annotations`, features that change no number do not count: programs that do not know them ignore them.
     """
-    found = features(proto)
+    used_features = features(proto)
     return max(
-        (item.since for item in found if annotations or not item.feature.annotation), default=OLDEST_IR
+        (
+            used_feature.since
+            for used_feature in used_features
+            if annotations or not used_feature.feature.annotation
+        ),
+        default=OLDEST_IR,
     )
 
 
@@ -124,7 +129,9 @@ class _Finder:
         if isinstance(body, onnx.GraphProto):
             self._graph(body, path)
         types = any(_may_hold_types(*operator) for operator in located.operators)
+        # One pass over rare fields is faster than checking each node.
         if not types and not any(chain.from_iterable(map(_rare, body.node))):
+            # Most nodes have no such field, so their loop is skipped.
             return
         for node in body.node:
             if node.metadata_props:
@@ -133,12 +140,13 @@ class _Finder:
                 self._add(IrFeature.DEVICES, _where(path, node))
             if node.overload:
                 self._add(IrFeature.OVERLOADS, _where(path, node))
+            # Few operators have attributes with types.
             if types and node.attribute and _may_hold_types(node.domain, node.op_type):
                 where = _where(path, node)
-                known = is_onnx(node.domain)
+                is_standard = is_onnx(node.domain)
                 for attribute in node.attribute:
                     self._attribute(attribute, where)
-                    if known and attribute.name in TYPE_ATTRIBUTES and not attribute.ref_attr_name:
+                    if is_standard and attribute.name in TYPE_ATTRIBUTES and not attribute.ref_attr_name:
                         self._dtype(attribute.i, where)
 
     def _graph(self, graph: onnx.GraphProto, path: str) -> None:
@@ -244,10 +252,11 @@ def _where(path: str, node: NodeProto) -> Where:
 @schema_cache
 def _may_hold_types(domain: str, operator: str) -> bool:
     """Return whether an operator may have a tensor, a type or an element type as an attribute, by any of its versions."""
-    known = versions(domain, operator)
-    if not known:
+    known_versions = versions(domain, operator)
+    if not known_versions:
+        # An operator that is not known may have any attribute.
         return True
-    attributes = [signature(domain, operator, version).attributes for version in known]
+    attributes = [signature(domain, operator, version).attributes for version in known_versions]
     return any(
         kind in _TENSOR_KINDS or name in TYPE_ATTRIBUTES for each in attributes for name, kind in each.items()
     )

@@ -54,8 +54,8 @@ def type_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
 
 @cache
 def _tensor(dtype: int) -> str | None:
-    known = dtype in TensorProto.DataType.values() and dtype
-    return f"tensor({TensorProto.DataType.Name(dtype).lower()})" if known else None
+    is_defined = dtype in TensorProto.DataType.values() and dtype
+    return f"tensor({TensorProto.DataType.Name(dtype).lower()})" if is_defined else None
 
 
 def type_text(type_: onnx.TypeProto) -> str | None:
@@ -86,13 +86,14 @@ def constant_type(node: NodeProto) -> str | None:
 def constant_faults(graph: onnx.GraphProto, path: str) -> Iterator[Fault]:
     """Yield a fault for each value of a Constant that the graph declares as another type."""
     constants = [node for node in graph.node if node.op_type == "Constant" and node.output]
-    made = {node.output[0]: node for node in constants}
+    producers = {node.output[0]: node for node in constants}
+    # Both may declare the value of a Constant.
     for values in (graph.value_info, graph.output):
-        for place, name in enumerate(map(_name, values)):
-            if name in made:
-                own, declared = constant_type(made[name]), type_text(values[place].type)
+        for index, name in enumerate(map(_name, values)):
+            if name in producers:
+                own, declared = constant_type(producers[name]), type_text(values[index].type)
                 if own and declared and own != declared:
-                    yield _contradiction(made[name], path, own, declared)
+                    yield _contradiction(producers[name], path, own, declared)
 
 
 def _contradiction(node: NodeProto, path: str, own: str, declared: str) -> Fault:
@@ -124,18 +125,19 @@ class _Typing:
         """
         if isinstance(body, onnx.GraphProto):
             self._declared(body, path, types, given)
-        versions, known = self._versions, types.get
+        versions, type_of = self._versions, types.get
         for node, key in zip(body.node, map(operator_of, body.node), strict=True):
             domain, operator = key
             if key not in versions:
                 versions[key] = self._version(domain, operator)
             version = versions[key]
+            # The operator has no known signature; its sub-graphs are checked all the same.
             if version is None:
-                for attribute, place, graph in subgraphs(node):
-                    self._inner(graph, subgraph_path(path, node, attribute, place), types, ())
+                for attribute, graph_index, graph in subgraphs(node):
+                    self._inner(graph, subgraph_path(path, node, attribute, graph_index), types, ())
                 continue
             names = node.output[:]
-            inputs, outputs = tuple(map(known, node.input[:])), tuple(map(known, names))
+            inputs, outputs = tuple(map(type_of, node.input[:])), tuple(map(type_of, names))
             if operator in _TYPED:
                 outputs = self._typed(node, path, inputs, outputs)
             elif operator in _WITH_BODIES and node.attribute:
@@ -146,6 +148,7 @@ class _Typing:
                     Fault(code="type-mismatch", reason=f"it {complaint}", where=where_of(path, node))
                 )
             for name, type_ in zip(names, derived, strict=True):
+                # An omitted output has no type.
                 if type_ and name:
                     types[name] = type_
         return [types.get(name) for name in output_names(body)]
@@ -162,8 +165,8 @@ class _Typing:
                 if key not in self._of_type:
                     self._of_type[key] = type_text(value.type)
                 types[value.name] = self._of_type[key]
-        for value, known in zip(graph.input, given, strict=False):
-            types[value.name] = types[value.name] or known
+        for value, passed_type in zip(graph.input, given, strict=False):
+            types[value.name] = types[value.name] or passed_type
         listed = {value.name for value in graph.input}
         constants = [(tensor.name, tensor.data_type) for tensor in graph.initializer]
         constants += [(sparse.values.name, sparse.values.data_type) for sparse in graph.sparse_initializer]
@@ -196,30 +199,42 @@ class _Typing:
         outputs: tuple[str | None, ...],
     ) -> tuple[str | None, ...]:
         """Return the types of the outputs of a node with sub-graphs; undeclared types come from the sub-graphs."""
-        given: Sequence[str | None] = ()
+        passed_types: Sequence[str | None] = ()
         branches: list[str | None] = []
         if node.op_type == "Loop":
-            given = ("tensor(int64)", "tensor(bool)", *inputs[2:])
+            passed_types = ("tensor(int64)", "tensor(bool)", *inputs[2:])
         elif node.op_type == "Scan":
-            given = inputs if self._opsets.get("", 0) >= 9 else inputs[1:]
-        for attribute, place, graph in subgraphs(node):
-            found = self._inner(graph, subgraph_path(path, node, attribute, place), types, given)
+            # Scan-8 has the lengths of its sequences as a first input, which its body does not get.
+            passed_types = inputs if self._opsets.get("", 0) >= 9 else inputs[1:]
+        for attribute, graph_index, graph in subgraphs(node):
+            body_types = self._inner(
+                graph, subgraph_path(path, node, attribute, graph_index), types, passed_types
+            )
             if node.op_type == "Loop":
-                found = found[1:]
+                # The first output of a Loop's body is the condition, which is no output of the node.
+                body_types = body_types[1:]
             if node.op_type == "If":
-                self._judge_branch(node, path, found, branches)
-                branches = branches or found
-            if node.op_type != "SequenceMap" and len(found) == len(outputs):
-                outputs = tuple(known or new for known, new in zip(outputs, found, strict=True))
+                self._judge_branch(node, path, body_types, branches)
+                branches = branches or body_types
+            if node.op_type != "SequenceMap" and len(body_types) == len(outputs):
+                outputs = tuple(
+                    declared_type or new for declared_type, new in zip(outputs, body_types, strict=True)
+                )
         return outputs
 
     def _judge_branch(
         self, node: NodeProto, path: str, own: Sequence[str | None], other: Sequence[str | None]
     ) -> None:
         """Enter a fault if a branch of an If gives out a tensor of another type than the branch before."""
-        for one, two in zip(own, other, strict=False):
-            if one and two and one != two and one.startswith("tensor") and two.startswith("tensor"):
-                reason = f"its branches output {two} and {one}"
+        for branch_type, two in zip(own, other, strict=False):
+            if (
+                branch_type
+                and two
+                and branch_type != two
+                and branch_type.startswith("tensor")
+                and two.startswith("tensor")
+            ):
+                reason = f"its branches output {two} and {branch_type}"
                 self._faults.append(Fault(code="type-mismatch", reason=reason, where=where_of(path, node)))
 
     def _typed(

@@ -132,5 +132,5 @@ def check_growth(proto: onnx.ModelProto) -> None:
 
 def _calls(nodes: Iterable[onnx.NodeProto], functions: Set[FunctionKey]) -> Counter[FunctionKey]:
     """Return how often these nodes call each function."""
-    found = Counter(map(called, nodes))
-    return Counter({key: found[key] for key in found.keys() & functions})
+    call_counts = Counter(map(called, nodes))
+    return Counter({key: call_counts[key] for key in call_counts.keys() & functions})

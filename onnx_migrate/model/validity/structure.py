@@ -64,9 +64,9 @@ def _faults(proto: onnx.ModelProto, check: _Check) -> Iterator[Fault]:
     yield from check.body(proto.graph, "graph", ())
     for function in proto.functions:
         yield from check.body(function, function_path(function), ())
-        for attribute, place, graph in default_graphs(function):
+        for attribute, graph_index, graph in default_graphs(function):
             visible = {name for _, body in nested_bodies(function) for name in definitions(body).names}
-            yield from check.body(graph, default_path(function, attribute, place), (visible,))
+            yield from check.body(graph, default_path(function, attribute, graph_index), (visible,))
     yield from function_faults(proto)
     yield from import_faults(proto)
 
@@ -95,16 +95,21 @@ class _Check:
         if self._contents and isinstance(body, onnx.GraphProto):
             yield from declared_type_faults(body, path, main=path == "graph")
             yield from self._initializers(body, path)
-        found = definitions(body)
-        yield from value_faults(body, path, found, outer)
-        if self._contents and isinstance(body, onnx.GraphProto) and ("", "Constant") in found.operators:
+        defined_values = definitions(body)
+        yield from value_faults(body, path, defined_values, outer)
+        if (
+            self._contents
+            and isinstance(body, onnx.GraphProto)
+            and ("", "Constant") in defined_values.operators
+        ):
             yield from constant_faults(body, path)
         if path != "graph":
-            yield from order_faults(body, path, set(found.produced).difference({""}, *before))
-        holders = any(may_hold_graphs(*operator) for operator in found.operators)
+            yield from order_faults(body, path, set(defined_values.produced).difference({""}, *before))
+        holders = any(may_hold_graphs(*operator) for operator in defined_values.operators)
         if not self._contents and not holders and not before:
             return
-        defined = {*found.inputs, *found.initializers}
+        # Inputs and initializers are defined before the first node.
+        defined = {*defined_values.inputs, *defined_values.initializers}
         for node in body.node:
             if before:
                 yield from shadowing_faults(node, path, before)
@@ -115,12 +120,16 @@ class _Check:
                 if problem:
                     reason = f"it {problem.reason}"
                     yield Fault(problem.code, reason, where_of(path, node), "correct the attribute")
+                    # A malformed attribute may hold no readable graph, so nothing inside it is checked.
                     continue
                 if not kinds.isdisjoint(_WITH_TENSORS):
                     yield from self._tensors(node, path)
-            for attribute, place, graph in subgraphs(node) if not kinds.isdisjoint(_WITH_GRAPHS) else ():
-                inner = subgraph_path(path, node, attribute, place)
-                yield from self.body(graph, inner, (*outer, found.names), (*before, defined))
+            for attribute, graph_index, graph in (
+                subgraphs(node) if not kinds.isdisjoint(_WITH_GRAPHS) else ()
+            ):
+                inner = subgraph_path(path, node, attribute, graph_index)
+                yield from self.body(graph, inner, (*outer, defined_values.names), (*before, defined))
+            # Only sub-graphs need to know the values before their node.
             if holders:
                 defined.update(node.output)
 
@@ -152,8 +161,8 @@ class _Check:
             if kind == AttributeProto.TENSOR and not attribute.ref_attr_name:
                 problem = tensor_fault(attribute.t, self._bytes(attribute.t))
             elif kind == AttributeProto.TENSORS:
-                found = (tensor_fault(tensor, self._bytes(tensor)) for tensor in attribute.tensors)
-                problem = next(filter(None, found), None)
+                faults = (tensor_fault(tensor, self._bytes(tensor)) for tensor in attribute.tensors)
+                problem = next(filter(None, faults), None)
             elif kind == AttributeProto.SPARSE_TENSOR and not attribute.ref_attr_name:
                 problem = self._sparse(attribute.sparse_tensor)
             elif kind == AttributeProto.SPARSE_TENSORS:
@@ -175,20 +184,21 @@ class _Check:
 def declared_type_faults(graph: onnx.GraphProto, path: str, *, main: bool) -> Iterator[Fault]:
     """Yield the faults in the declared types of a graph. In the main graph (`main`) every input must have a type."""
     fine: set[bytes] = set()
-    for what, values in (("input", graph.input), ("output", graph.output), ("inner value", graph.value_info)):
+    for role, values in (("input", graph.input), ("output", graph.output), ("inner value", graph.value_info)):
         for value in values:
             key = value.type.SerializeToString()
+            # Many values share a type, and one check of it is enough.
             if key in fine:
                 continue
             problem = type_problem(value.type)
             if not key:
-                if not main or what != "input":
+                if not main or role != "input":
                     continue
                 problem = Problem(code="no-dtype", reason="none is declared")
             if problem:
                 yield Fault(
                     problem.code,
-                    f"the {what} has no valid type: {problem.reason}",
+                    f"the {role} has no valid type: {problem.reason}",
                     where=Where(path, value.name),
                     hint="declare its type",
                 )

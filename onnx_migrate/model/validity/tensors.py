@@ -104,13 +104,14 @@ def sparse_fault(
     `length` is the number of bytes of the values if they are EXTERNAL; `array` reads the indices. The order of the
     indices does not matter, as ONNX Runtime supports any (see `unordered`).
     """
+    # The dims come first, because the checks below multiply them.
     problem = dims_fault(sparse.dims)
     if problem:
         return problem
-    for what, tensor in (("values", sparse.values), ("indices", sparse.indices)):
-        problem = tensor_fault(tensor, length if what == "values" else None)
+    for part, tensor in (("values", sparse.values), ("indices", sparse.indices)):
+        problem = tensor_fault(tensor, length if part == "values" else None)
         if problem:
-            return Problem(problem.code, f"its {what}: {problem.reason}")
+            return Problem(problem.code, f"its {part}: {problem.reason}")
     values, indices = list(sparse.values.dims), list(sparse.indices.dims)
     if len(values) != 1:
         return Problem(
@@ -125,13 +126,14 @@ def sparse_fault(
             code="bad-sparse",
             reason=f"its indices have the shape {indices} for {count_of(values[0], 'value')} of a tensor {list(sparse.dims)}",
         )
+    # The indices are read last, because this may read a file.
     return _places_fault(sparse, array)
 
 
 def unordered(sparse: onnx.SparseTensorProto, array: Array = array_of) -> bool:
     """Return whether the indices of a valid sparse tensor are not in ascending order, as onnx.proto wants them."""
-    places = flat_places(sparse, array)
-    return places is not None and bool((np.diff(places) < 0).any())
+    flat_indices = flat_places(sparse, array)
+    return flat_indices is not None and bool((np.diff(flat_indices) < 0).any())
 
 
 def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | None:
@@ -139,17 +141,22 @@ def _places_fault(sparse: onnx.SparseTensorProto, array: Array) -> Problem | Non
     indices = array(sparse.indices)
     if indices is None or not indices.size:
         return None
+    # Indices of one axis count the elements of the flat tensor.
     limits = np.array(sparse.dims if indices.ndim == 2 else [math.prod(sparse.dims)], np.int64)
     rows = indices.reshape(len(indices), -1)
     outside = ((rows < 0) | (rows >= limits)).any(axis=1)
     if outside.any():
-        place = int(outside.argmax())
+        row = int(outside.argmax())
         return Problem(
             code="bad-sparse",
-            reason=f"its index {place} is {indices[place].tolist()}, which is outside a tensor {list(sparse.dims)}",
+            reason=f"its index {row} is {indices[row].tolist()}, which is outside a tensor {list(sparse.dims)}",
         )
-    places = flat_places(sparse, array)
-    if places is not None and (np.diff(places) <= 0).any() and len(np.unique(places)) < len(places):
+    flat_indices = flat_places(sparse, array)
+    if (
+        flat_indices is not None
+        and (np.diff(flat_indices) <= 0).any()
+        and len(np.unique(flat_indices)) < len(flat_indices)
+    ):
         return Problem(code="bad-sparse", reason="two of its values have the same index")
     return None
 
@@ -162,8 +169,9 @@ def flat_places(sparse: onnx.SparseTensorProto, array: Array) -> IntArray | None
     if indices.ndim == 1:
         return indices
     steps = [math.prod(sparse.dims[axis + 1 :]) for axis in range(len(sparse.dims))]
-    places: IntArray = indices @ np.array(steps, np.int64)
-    return places
+    # Row-major order, as ONNX stores dense tensors.
+    flat_indices: IntArray = indices @ np.array(steps, np.int64)
+    return flat_indices
 
 
 def dims_fault(dims: object) -> Problem | None:

@@ -31,8 +31,8 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
     if untyped:
         yield untyped[0], f"{_outputs(untyped)} declared without a type"
     unshaped = [
-        f"{what} {value.name!r}"
-        for what, values in (("input", graph.input), ("output", graph.output))
+        f"{role} {value.name!r}"
+        for role, values in (("input", graph.input), ("output", graph.output))
         for value in values
         if value.type.WhichOneof("value") == "tensor_type" and not value.type.tensor_type.HasField("shape")
     ]
@@ -64,6 +64,7 @@ def tolerated(proto: onnx.ModelProto, array: Array = array_of) -> Iterator[tuple
             name,
             f"attribute {name!r} in a local function stands for one of its attributes, and has no type",
         )
+    # From IR version 4 on, initializers need not be inputs.
     if proto.ir_version < IrFeature.UNLISTED.since:
         unlisted = sorted(initializer_names(graph) - {value.name for value in graph.input})
         if unlisted:

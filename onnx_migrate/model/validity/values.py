@@ -112,11 +112,11 @@ def _unnamed(body: Body, path: str) -> Iterator[Fault]:
     """Yield a fault for each node that leaves out an output which its operator always has."""
     for node in body.node:
         missing = required_outputs(node.domain, node.op_type) if "" in node.output else frozenset[int]()
-        for place, name in enumerate(node.output):
-            if not name and place in missing:
+        for output_index, name in enumerate(node.output):
+            if not name and output_index in missing:
                 yield Fault(
                     code="unnamed-output",
-                    reason=f"its output {place} has no name, and only optional outputs may lack a name",
+                    reason=f"its output {output_index} has no name, and only optional outputs may lack a name",
                     where=where_of(path, node),
                     hint="give the output a name",
                 )

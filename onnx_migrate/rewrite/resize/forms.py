@@ -72,31 +72,34 @@ def write_sizes(rw: Rewriter, axes: Sequence[Axis]) -> None:
     A size that is not known is the length at run time times its scale, a whole number. If all of these scales are 1, and the
     opset has the attribute `axes`, the attribute names the other axes. Otherwise nodes before it compute the sizes.
     """
-    known = [axis for axis in axes if axis.size is not None]
+    sized_axes = [axis for axis in axes if axis.size is not None]
     multiplied = any(axis.size is None and axis.scale != 1 for axis in axes)
-    if len(known) == len(axes):
+    if len(sized_axes) == len(axes):
         value = _sizes(rw, axes)
-    elif rw.version >= 18 and known and not multiplied and not rw.input(1):
-        rw.set("axes", [axis.place for axis in known])
-        value = _sizes(rw, known)
+    elif rw.version >= 18 and sized_axes and not multiplied and not rw.input(1):
+        rw.set("axes", [axis.place for axis in sized_axes])
+        value = _sizes(rw, sized_axes)
     else:
         value = _sizes_of_lengths(rw, axes, multiplied=multiplied)
+    # Scales and sizes together are not valid, so the scales are left out.
     rw.set_input(2, leave_out(rw, "no_scales"))
     rw.set_input(3, value)
 
 
 def _sizes_of_lengths(rw: Rewriter, axes: Sequence[Axis], *, multiplied: bool) -> str:
     """Write the computation of the sizes at run time before the node, and return their name."""
-    places = [axis.place for axis in axes]
+    axis_indices = [axis.place for axis in axes]
+    # The lengths are known only at run time.
     lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
     none_known = all(axis.size is None for axis in axes)
-    if places != list(range(len(axes))) or (none_known and len(axes) < (rw.rank(rw.input(0)) or 0)):
-        chosen = rw.constant(np.array(places, np.int64), "axes")
+    if axis_indices != list(range(len(axes))) or (none_known and len(axes) < (rw.rank(rw.input(0)) or 0)):
+        chosen = rw.constant(np.array(axis_indices, np.int64), "axes")
         lengths = rw.before("Gather", [lengths, chosen], hint="lengths", axis=0)
     if none_known:
         return rw.before("Mul", [lengths, _factors(rw, axes)], hint="sizes") if multiplied else lengths
     pieces: list[str] = []
     start = 0
+    # Neighbouring axes of one kind need one Slice or one constant.
     for is_open, group in groupby(axes, lambda axis: axis.size is None):
         run = list(group)
         if is_open:
@@ -123,10 +126,11 @@ def sizes_at_run_time(rw: Rewriter, ones: int, wanted: str) -> None:
     """Replace the node's scales by sizes: the first `ones` lengths of its input, then the value `wanted`."""
     lengths = rw.before("Shape", [rw.input(0)], hint="lengths")
     bounds = [rw.constant(np.array([edge], np.int64), "bound") for edge in (0, ones)]
-    kept = rw.before("Slice", [lengths, *bounds], hint="kept")
+    leading_lengths = rw.before("Slice", [lengths, *bounds], hint="kept")
+    # The wanted sizes may have another integer type, and Concat needs one type.
     whole = rw.before("Cast", [wanted], hint="wanted", to=TensorProto.INT64)
     rw.set_input(2, leave_out(rw, "no_scales"))
-    rw.set_input(3, rw.before("Concat", [kept, whole], hint="sizes", axis=0))
+    rw.set_input(3, rw.before("Concat", [leading_lengths, whole], hint="sizes", axis=0))
 
 
 # Scales for sizes
@@ -135,15 +139,17 @@ def sizes_at_run_time(rw: Rewriter, ones: int, wanted: str) -> None:
 def scales_of_sizes(axes: Sequence[Axis]) -> Floats | str:
     """Return the scales that give the sizes of `axes`, in ONNX Runtime and as onnx infers; else what prevents them."""
     for axis in axes:
-        place, length, size, scale = axis.place, axis.length, axis.size, axis.scale
+        axis_index, length, size, scale = axis.place, axis.length, axis.size, axis.scale
+        # An axis that stays has the scale 1.
         if axis.kept:
             continue
         if length is None or size is None or scale is None:
-            return f"axis {place} has no fixed length, but always becomes {size}"
+            return f"axis {axis_index} has no fixed length, but always becomes {size}"
         if run_length(length, scale) != size:
-            return f"axis {place} of length {length} by {scale:g} becomes {run_length(length, scale)}, not {size}"
+            return f"axis {axis_index} of length {length} by {scale:g} becomes {run_length(length, scale)}, not {size}"
+        # onnx computes lengths in float64, and ONNX Runtime in float32.
         if lengths_differ(length, scale):
-            return f"for axis {place}, onnx infers another length than {size} from {length} × {scale:g}"
+            return f"for axis {axis_index}, onnx infers another length than {size} from {length} × {scale:g}"
     return np.array([axis.scale for axis in axes], np.float32)
 
 
@@ -185,24 +191,26 @@ def spread_axes(rw: Rewriter, known: Known) -> None:
         return
     source = rw.input(0)
     rank = rw.need_rank(source)
-    places = axes_of(rw, rank)
+    # The order of `axes` is the order of the scales, so it is read before the attribute goes.
+    resized_axes = axes_of(rw, rank)
     rw.drop("axes")
     if rw.get("coordinate_transformation_mode", "half_pixel") != CROP:
         rw.set_input(1, "")  # nothing reads it, so it may be of any length
     if rw.input(1):
+        # A roi from 0 to 1 is the whole axis.
         ends = np.array([0, 1], helper.tensor_dtype_to_np_dtype(rw.need_dtype(rw.input(1))))
         order = [
-            2 + half * len(places) + places.index(axis) if axis in places else half
+            2 + half * len(resized_axes) + resized_axes.index(axis) if axis in resized_axes else half
             for half in (0, 1)
             for axis in range(rank)
         ]
         _put_in_order(rw, 1, known, ends, order)
-    by_axis = [rank + places.index(axis) if axis in places else axis for axis in range(rank)]
+    by_axis = [rank + resized_axes.index(axis) if axis in resized_axes else axis for axis in range(rank)]
     if rw.input(2):
         _put_in_order(rw, 2, known, np.ones(rank, np.float32), by_axis)
     if rw.input(3):
         shape = rw.shape(source) or ()
-        others = [length for axis, length in enumerate(shape) if axis not in places]
+        others = [length for axis, length in enumerate(shape) if axis not in resized_axes]
         fixed = None not in others and known(rw.input(3)) is not None
         lengths = np.array([length or 0 for length in shape], np.int64) if fixed else None
         _put_in_order(rw, 3, known, lengths, by_axis)
@@ -213,12 +221,12 @@ def _put_in_order(rw: Rewriter, index: int, known: Known, front: Array | None, o
 
     None for `front` stands for the lengths of the node's input.
     """
-    first, what = {1: ("whole", "roi"), 2: ("ones", "scales"), 3: ("lengths", "sizes")}[index]
-    given = known(rw.input(index))
-    if given is not None and front is not None:
-        rw.set_input(index, rw.constant(np.concatenate([front, given.reshape(-1)])[order], what))
+    first, hint = {1: ("whole", "roi"), 2: ("ones", "scales"), 3: ("lengths", "sizes")}[index]
+    values = known(rw.input(index))
+    if values is not None and front is not None:
+        rw.set_input(index, rw.constant(np.concatenate([front, values.reshape(-1)])[order], hint))
         return
     others = rw.constant(front, first) if front is not None else rw.before("Shape", [rw.input(0)], hint=first)
     every = rw.before("Concat", [others, rw.input(index)], hint="every", axis=0)
     chosen = rw.constant(np.array(order, np.int64), "order")
-    rw.set_input(index, rw.before("Gather", [every, chosen], hint=what, axis=0))
+    rw.set_input(index, rw.before("Gather", [every, chosen], hint=hint, axis=0))

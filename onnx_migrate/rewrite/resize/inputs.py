@@ -77,12 +77,17 @@ def check_sizes(rw: Rewriter, value: str) -> None:
 
 def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.NDArray[Any] | None:
     """Return scales or sizes as a vector, None if they are not constant; refuse a wrong type or length."""
-    found = rw.constant_value(value)
+    values = rw.constant_value(value)
+    # An unknown type cannot be refused.
     if rw.dtype(value) not in (dtype, None):
-        given, required = (TensorProto.DataType.Name(item) for item in (rw.need_dtype(value), dtype))
-        rw.refuse(f"its {what} have the type {given}", code=code, hint=f"the standard requires {required}")
-    _check_shape(rw, rw.shape(value) if found is None else found.shape, what, code)
-    return None if found is None else found.reshape(-1)
+        actual_type, required = (
+            TensorProto.DataType.Name(element_type) for element_type in (rw.need_dtype(value), dtype)
+        )
+        rw.refuse(
+            f"its {what} have the type {actual_type}", code=code, hint=f"the standard requires {required}"
+        )
+    _check_shape(rw, rw.shape(value) if values is None else values.shape, what, code)
+    return None if values is None else values.reshape(-1)
 
 
 def check_scales_or_sizes(rw: Rewriter, *, neither: bool, both: bool) -> None:
@@ -129,20 +134,22 @@ def check_count(rw: Rewriter, value: str, what: str, *, code: str) -> None:
 
     One is required for every resized axis, of a roi a start and an end.
     """
-    known = rw.constant_value(value)
-    _check_shape(rw, rw.shape(value) if known is None else known.shape, what, code)
+    values = rw.constant_value(value)
+    _check_shape(rw, rw.shape(value) if values is None else values.shape, what, code)
 
 
 def _check_shape(rw: Rewriter, shape: tuple[int | None, ...] | None, what: str, code: str) -> None:
     axes = rw.attribute("axes")
+    # Without `axes`, all axes are resized.
     rank = len(axes.ints) if axes is not None and axes.ints else rw.rank(rw.input(0))
+    # An open count cannot be checked.
     if shape is None or rank is None or None in shape:
         return
     count = math.prod(size for size in shape if size is not None)
-    each, have, one = (2, "has", "a start and an end") if what == "roi" else (1, "have", "one")
+    each, have, requirement = (2, "has", "a start and an end") if what == "roi" else (1, "have", "one")
     if count != each * rank:
         rw.refuse(
             f"its {what} {have} {count_of(count, 'element')} for {rank} resized axes",
             code=code,
-            hint=f"{each * rank} are required: {one} for every axis",
+            hint=f"{each * rank} are required: {requirement} for every axis",
         )

@@ -60,8 +60,8 @@ class ResizeOrigin:
     @property
     def scales(self) -> str | Floats:
         """The scales of a node that was split, or their name."""
-        given = self.split_scales
-        return given if isinstance(given, str) else np.array(given, np.float32)
+        split_scales = self.split_scales
+        return split_scales if isinstance(split_scales, str) else np.array(split_scales, np.float32)
 
 
 def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
@@ -82,10 +82,11 @@ def write_asymmetric(rw: Rewriter, scales: str, nearest_mode: str) -> None:
 
 def split_by_constants(rw: Rewriter, origin: ResizeOrigin, scales: Floats) -> None:
     """Write a nearest Resize-10 as one node that shrinks (ceil) and one that grows (floor)."""
-    one = np.float32(1)
-    grow = np.maximum(scales, one)
+    unit = np.float32(1)
+    grow = np.maximum(scales, unit)
     guarded = may_keep_all_lengths(grow)
-    shrink = rw.constant(np.minimum(scales, one), "shrink")
+    shrink = rw.constant(np.minimum(scales, unit), "shrink")
+    # A scale of 2 in front keeps ONNX Runtime from copying its input when all lengths stay.
     if guarded:
         grow = np.concatenate([np.array([2], np.float32), grow])
     split = _write_two(rw, shrink, rw.constant(grow, "grow"), guarded)
@@ -103,13 +104,13 @@ def split_at_run_time(rw: Rewriter, origin: ResizeOrigin) -> None:
     """
     _unread_roi(rw)
     scales = rw.input(1)
-    one = rw.constant(np.ones(1, np.float32), "one")
-    shrink = rw.before("Min", [scales, one], hint="shrink")
-    grow = rw.before("Max", [scales, one], hint="grow")
+    unit = rw.constant(np.ones(1, np.float32), "one")
+    shrink = rw.before("Min", [scales, unit], hint="shrink")
+    grow = rw.before("Max", [scales, unit], hint="grow")
     smallest = rw.before("ReduceMin", [scales], hint="smallest", keepdims=1)
-    shrinks = rw.before("Less", [smallest, one], hint="shrinks")
+    shrinks = rw.before("Less", [smallest, unit], hint="shrinks")
     extra = rw.before("Cast", [shrinks], hint="extra", to=TensorProto.FLOAT)
-    guard = rw.before("Add", [extra, one], hint="guard")
+    guard = rw.before("Add", [extra, unit], hint="guard")
     split = _write_two(rw, shrink, rw.before("Concat", [guard, grow], hint="guarded", axis=0), True)
     rw.record_fact(replace(origin, split=split, split_scales=scales))
     rw.note(

@@ -95,13 +95,13 @@ class ResizeSpec:
     @property
     def named(self) -> list[Axis]:
         """The axes that scales and sizes are of, in the order of these."""
-        return [self.axes[place] for place in self.places]
+        return [self.axes[index] for index in self.places]
 
     @property
     def scales(self) -> Floats | None:
         """The scales of `named`, if all are known."""
-        found = [axis.scale for axis in self.named if axis.scale is not None]
-        return np.array(found, np.float32) if len(found) == len(self.places) else None
+        known_scales = [axis.scale for axis in self.named if axis.scale is not None]
+        return np.array(known_scales, np.float32) if len(known_scales) == len(self.places) else None
 
     @property
     def copies(self) -> bool:
@@ -173,31 +173,34 @@ def read_resize(
     name = view.input(3 if by_sizes else index)
     array = known(name) if name else None
     shape = view.shape(source)
+    # A scale for each axis tells the rank, unless the node names its axes.
     if shape is None and array is not None and view.attribute("axes") is None:
         shape = (None,) * array.size
     if shape is None:
         return None
-    places = axes_of(view, len(shape))
-    if array is not None and array.size != len(places):
+    resized_axes = axes_of(view, len(shape))
+    # The node is not valid, so nothing is known of it.
+    if array is not None and array.size != len(resized_axes):
         return None
     sampling = read_sampling(view)
-    given: Sequence[Any] = [None] * len(places) if array is None else _numbers(array)
-    traced: Sequence[Origin | None] = [None] * len(places)
+    requested: Sequence[Any] = [None] * len(resized_axes) if array is None else _numbers(array)
+    # A size that is a length of the input itself keeps the axis.
+    traced: Sequence[Origin | None] = [None] * len(resized_axes)
     if by_sizes:
-        given = (elements(name) if array is None and elements is not None else None) or given
+        requested = (elements(name) if array is None and elements is not None else None) or requested
         traced = (origins(name) if origins is not None else None) or traced
-    regions = _regions(view, sampling, known, len(places))
-    axes = [Axis(place, length, length, kept=True) for place, length in enumerate(shape)]
-    for at, place in enumerate(places):
-        axis = replace(axes[place], roi=regions[at])
+    regions = _regions(view, sampling, known, len(resized_axes))
+    axes = [Axis(axis_index, length, length, kept=True) for axis_index, length in enumerate(shape)]
+    for at, axis_index in enumerate(resized_axes):
+        axis = replace(axes[axis_index], roi=regions[at])
         if not by_sizes:
-            axes[place] = _scaled(axis, given[at])
-        elif traced[at] != (source, place):
-            axes[place] = _sized(axis, given[at])
+            axes[axis_index] = _scaled(axis, requested[at])
+        elif traced[at] != (source, axis_index):
+            axes[axis_index] = _sized(axis, requested[at])
         else:
-            axes[place] = axis
-    spec = ResizeSpec(sampling, tuple(axes), by_sizes, tuple(places))
-    return _under_policy(spec, given, policy_of(view)) if by_sizes else spec
+            axes[axis_index] = axis
+    spec = ResizeSpec(sampling, tuple(axes), by_sizes, tuple(resized_axes))
+    return _under_policy(spec, requested, policy_of(view)) if by_sizes else spec
 
 
 def _numbers(array: Array) -> list[Any]:
@@ -223,19 +226,22 @@ def _sized(axis: Axis, size: int | None) -> Axis:
 
 def _under_policy(spec: ResizeSpec, bounds: Sequence[int | None], policy: str) -> ResizeSpec:
     """Give all axes one scale, the smallest or the largest, if sizes are bounds, as AdjustOutputSizeAsPolicy does."""
+    # Under this policy, each size is the length of its axis.
     if sizes_are_lengths(policy):
         return spec
     pairs = [(axis.length, bound) for axis, bound in zip(spec.named, bounds, strict=True)]
-    known = [
+    known_scales = [
         scale_of_size(length, bound) for length, bound in pairs if length is not None and bound is not None
     ]
     choose = min if policy == "not_larger" else max
-    scale = choose(known) if pairs and len(known) == len(pairs) else None
+    scale = choose(known_scales) if pairs and len(known_scales) == len(pairs) else None
     axes = list(spec.axes)
     for axis in spec.named:
+        # One open length leaves the common scale open.
         if scale is None or axis.length is None:
             axes[axis.place] = replace(axis, size=None, scale=None, kept=False)
             continue
+        # ONNX Runtime rounds half up here, and computes in float32.
         product = scale * np.float32(axis.length)
         size = int(np.floor(product) + np.floor(2 * (product - np.floor(product))))
         axes[axis.place] = replace(axis, size=size, scale=float(scale), kept=bool(scale == 1))

@@ -47,13 +47,15 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
     """
     entries = tuple(entries)
     hits = _hits(text, entries)
+    # A terminal may have cut the lines of a message, so the text is tried with its lines joined.
     if not _particular(hits) and "\n" in text[:_LONGEST_CUT]:
         hits = _hits(joined(text[:_LONGEST_CUT]), entries) or hits
     hits = _particular(hits) or hits
     grouped: dict[str, list[_Hit]] = {}
+    # One message may match a short pattern inside a longer one.
     for hit in _outermost(hits):
         grouped.setdefault(hit[2].name, []).append(hit)
-    found = [
+    recognised = [
         RecognisedText(
             group[0][2],
             tuple(_distinct(hit[3] for hit in group)),
@@ -62,7 +64,7 @@ def find(text: str, entries: Iterable[ErrorText]) -> tuple[RecognisedText, ...]:
         )
         for group in grouped.values()
     ]
-    return tuple(sorted(found, key=lambda item: (item.entry.severity != "error", item.start)))
+    return tuple(sorted(recognised, key=lambda item: (item.entry.severity != "error", item.start)))
 
 
 def _hits(text: str, entries: Iterable[ErrorText]) -> list[_Hit]:
@@ -101,7 +103,13 @@ def _distinct(captures: Iterable[dict[str, str]]) -> list[dict[str, str]]:
     """Return the captures that say something, each once, those with most values first; of none, an empty one."""
     seen: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     for captured in captures:
-        given = {name: value.rstrip(".,:;") for name, value in captured.items() if value}
-        seen.setdefault(frozenset(given.items()), given)
-    kept = sorted(seen, key=len, reverse=True)[:_MOST]
-    return [seen[key] for at, key in enumerate(kept) if not any(key < other for other in kept[:at])]
+        # Punctuation belongs to the sentence around the value.
+        filled_values = {name: value.rstrip(".,:;") for name, value in captured.items() if value}
+        seen.setdefault(frozenset(filled_values.items()), filled_values)
+    distinct_keys = sorted(seen, key=len, reverse=True)[:_MOST]
+    # A capture whose values all stand in a larger one adds nothing.
+    return [
+        seen[key]
+        for at, key in enumerate(distinct_keys)
+        if not any(key < other for other in distinct_keys[:at])
+    ]

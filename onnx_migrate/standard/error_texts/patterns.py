@@ -52,7 +52,7 @@ _MOST_FOUND = 200
 
 def placeholders_of(text: str) -> frozenset[str]:
     """Return the names of the placeholders in a text, without those that say what stands there otherwise, {opset|OPSET}."""
-    return frozenset(found[1] for found in _PLACEHOLDER.finditer(text))
+    return frozenset(placeholder[1] for placeholder in _PLACEHOLDER.finditer(text))
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,16 @@ class Pattern:
     def _pieces(self) -> list[str]:
         """The text in pieces: fixed words at even places, regular expressions of placeholders at odd ones."""
         pieces, end, seen = [], 0, set()
-        for found in _PLACEHOLDER.finditer(self.text):
-            name, kind = found[1], found[2] or _DEFAULT_KINDS.get(found[1], "word")
+        for placeholder in _PLACEHOLDER.finditer(self.text):
+            name, kind = placeholder[1], placeholder[2] or _DEFAULT_KINDS.get(placeholder[1], "word")
             if kind not in KINDS:
                 raise ValueError(f"{self.text!r}: a placeholder of kind {kind!r}")
-            pieces += [_fixed(self.text[end : found.start()]), f"(?P<{name}>{KINDS[kind]})"]
+            pieces += [_fixed(self.text[end : placeholder.start()]), f"(?P<{name}>{KINDS[kind]})"]
+            # A group name may occur once in an expression, so the second occurrence has none.
             if name in seen:
                 pieces[-1] = f"(?:{KINDS[kind]})"
             seen.add(name)
-            end = found.end()
+            end = placeholder.end()
         return [*pieces, _fixed(self.text[end:])]
 
     @cached_property
@@ -97,7 +98,7 @@ class Pattern:
     @cached_property
     def _regexes(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
         """The expression for the text before the anchor, which must end there, and that for the anchor and the text after it."""
-        parts = [piece if place % 2 else re.escape(piece) for place, piece in enumerate(self._pieces)]
+        parts = [piece if index % 2 else re.escape(piece) for index, piece in enumerate(self._pieces)]
         before, after = "".join(parts[: self._at]), "".join(parts[self._at :])
         tail = r"(?!\w)" if self._pieces[-1] == "" and len(self._pieces) > 1 else ""
         return re.compile(rf"(?:{before})\Z", re.I), re.compile(after + tail, re.I)
@@ -121,29 +122,36 @@ class Pattern:
         Each finding is yielded once. `lowered` is the text in lower case, of the same length.
         """
         before, after = self._regexes
-        known: set[tuple[str, ...]] = set()
-        place, end = lowered.find(self.anchor), 0
+        seen_captures: set[tuple[str, ...]] = set()
+        # A search for a fixed text is much faster than an expression.
+        anchor_start, end = lowered.find(self.anchor), 0
+        # A log of many megabytes may repeat the anchor.
         for _ in range(_MOST_PLACES):
-            if place < 0 or len(known) >= _MOST_FOUND:
+            if anchor_start < 0 or len(seen_captures) >= _MOST_FOUND:
                 return
-            tail = after.match(text, place)
-            head = before.search(text[max(end, place - _BEFORE) : place]) if tail and self._at else None
+            tail = after.match(text, anchor_start)
+            # Only text behind the last finding counts, so that findings do not overlap.
+            head = (
+                before.search(text[max(end, anchor_start - _BEFORE) : anchor_start])
+                if tail and self._at
+                else None
+            )
             if tail is None or (self._at and head is None):
-                place = lowered.find(self.anchor, place + 1)
+                anchor_start = lowered.find(self.anchor, anchor_start + 1)
                 continue
-            start = place - (len(head[0]) if head else 0)
+            start = anchor_start - (len(head[0]) if head else 0)
             captured = {**(head.groupdict() if head else {}), **tail.groupdict()}
             key = tuple(captured.values())
-            if key not in known:
-                known.add(key)
+            if key not in seen_captures:
+                seen_captures.add(key)
                 yield start, tail.end(), captured
-            end = max(tail.end(), place + 1)
-            place = lowered.find(self.anchor, end)
+            end = max(tail.end(), anchor_start + 1)
+            anchor_start = lowered.find(self.anchor, end)
 
 
 def _fixed(text: str) -> str:
     """Return fixed words in the form for comparisons; a space at either end stays, and none is added."""
     core = plain(text)
     bare = unquoted(text)
-    left, right = bare[:1].isspace(), bare[-1:].isspace() and bool(core)
-    return f"{' ' if left else ''}{core}{' ' if right else ''}"
+    leading_space, right = bare[:1].isspace(), bare[-1:].isspace() and bool(core)
+    return f"{' ' if leading_space else ''}{core}{' ' if right else ''}"

@@ -59,11 +59,13 @@ class Check:
     @classmethod
     def of(cls, row: Mapping[str, str | list[str]]) -> Check:
         """Return the question that a table of a file asks."""
-        given = {key: (value,) if isinstance(value, str) else tuple(value) for key, value in row.items()}
-        if "ask" not in given:
+        lists_by_key = {
+            key: (value,) if isinstance(value, str) else tuple(value) for key, value in row.items()
+        }
+        if "ask" not in lists_by_key:
             raise WrongRow(": the key ask is missing")
-        (question,) = given.pop("ask")
-        return cls(question, given)
+        (question,) = lists_by_key.pop("ask")
+        return cls(question, lists_by_key)
 
 
 def _slug(name: str) -> str:
@@ -132,9 +134,9 @@ def parse_table(data: bytes, file: str) -> tuple[ErrorText, ...]:
 def error_texts() -> tuple[ErrorText, ...]:
     """Return all error texts, by table and in its order. Raises ValueError if two have one name."""
     folder = files("onnx_migrate.standard.error_texts").joinpath("tables")
-    names = sorted(item.name for item in folder.iterdir() if item.name.endswith(".toml"))
-    found = [entry for name in names for entry in parse_table(folder.joinpath(name).read_bytes(), name)]
-    repeated = [name for name, number in Counter(entry.name for entry in found).items() if number > 1]
+    names = sorted(table_file.name for table_file in folder.iterdir() if table_file.name.endswith(".toml"))
+    entries = [entry for name in names for entry in parse_table(folder.joinpath(name).read_bytes(), name)]
+    repeated = [name for name, number in Counter(entry.name for entry in entries).items() if number > 1]
     if repeated:
         raise ValueError(f"two error texts have the name {', '.join(sorted(repeated))}")
-    return tuple(found)
+    return tuple(entries)

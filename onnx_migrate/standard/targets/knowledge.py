@@ -43,8 +43,8 @@ class OperatorKnowledge:
     def __str__(self) -> str:
         if not self.unknown:
             return f"operators {self.state.value}"
-        names = ", ".join(item.operator for item in self.unknown)
-        of = sum(item.nodes for item in self.unknown)
+        names = ", ".join(operator.operator for operator in self.unknown)
+        of = sum(operator.nodes for operator in self.unknown)
         return f"operators not known: {names} ({of} of {count_of(self.nodes, 'node')})"
 
     @property
@@ -57,8 +57,8 @@ class OperatorKnowledge:
                 else "by its documentation, not tested by us"
             )
             return f"{self.runtime}: supports every operator of the result ({source})"
-        names = first_of([item.operator for item in self.unknown], _SHOWN)
-        of = sum(item.nodes for item in self.unknown)
+        names = first_of([operator.operator for operator in self.unknown], _SHOWN)
+        of = sum(operator.nodes for operator in self.unknown)
         nodes = f"{of} of {count_of(self.nodes, 'node')}"
         return f"{self.runtime}: we do not know whether it supports {names} as the model uses them ({nodes})"
 
@@ -84,10 +84,11 @@ def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> Operato
         )
         state = Knowledge.READ if target.table.built_from else Knowledge.MEASURED
     else:
-        found = {key: target.knowledge(*key) for key in nodes}
-        counts = {key: nodes[key] for key, own in found.items() if own is Knowledge.UNKNOWN}
+        knowledge_by_operator = {key: target.knowledge(*key) for key in nodes}
+        counts = {key: nodes[key] for key, own in knowledge_by_operator.items() if own is Knowledge.UNKNOWN}
+        # A form may fail although the runtime has the operator.
         counts = counts or _in_boxes(target.failing, nodes, forms)
-        state = Knowledge.READ if Knowledge.READ in found.values() else Knowledge.MEASURED
+        state = Knowledge.READ if Knowledge.READ in knowledge_by_operator.values() else Knowledge.MEASURED
     unknown = tuple(UnknownOperator(_named(*key), count) for key, count in sorted(counts.items()))
     runtime = f"{target} (assumed release)" if target.assumed else str(target)
     return OperatorKnowledge(runtime, Knowledge.UNKNOWN if unknown else state, sum(nodes.values()), unknown)
@@ -95,8 +96,10 @@ def operator_knowledge(target: Target, nodes: _Counts, forms: _Forms) -> Operato
 
 def _unmeasured(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms) -> _Counts:
     """Return how many nodes are in no box; their forms are found only if all operators have boxes."""
-    found = {key: count for key, count in nodes.items() if _named(*key) not in boxes}
-    return found or _counts(forms(), lambda name, facts: not any(holds(box, facts) for box in boxes[name]))
+    unmeasured = {key: count for key, count in nodes.items() if _named(*key) not in boxes}
+    return unmeasured or _counts(
+        forms(), lambda name, facts: not any(holds(box, facts) for box in boxes[name])
+    )
 
 
 def _in_boxes(boxes: Mapping[str, Sequence[Box]], nodes: _Counts, forms: _Forms) -> _Counts:

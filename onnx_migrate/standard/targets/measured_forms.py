@@ -88,8 +88,8 @@ class MeasuredForms:
         return {} if at is None else self.pairs[at]
 
     def _last(self, release: str) -> int | None:
-        known = [at for at, own in enumerate(self.releases) if key(own) <= key(release)]
-        return known[-1] if known else None
+        earlier_indices = [at for at, own in enumerate(self.releases) if key(own) <= key(release)]
+        return earlier_indices[-1] if earlier_indices else None
 
 
 def holds(box: Box, facts: Mapping[str, str], *, failing: bool = False) -> bool:
@@ -109,7 +109,9 @@ def pairs_in(facts: Mapping[str, str]) -> Set[str]:
 
 
 def _in(box: Box, facts: Mapping[str, str]) -> bool:
-    return all(not taken or facts.get(name, "") in taken for name, taken in box.items())
+    return all(
+        not allowed_values or facts.get(name, "") in allowed_values for name, allowed_values in box.items()
+    )
 
 
 def _with_initializers(facts: Mapping[str, str]) -> dict[str, str]:
@@ -122,15 +124,17 @@ def parse_forms(text: str) -> MeasuredForms:
     """Return the content of a file of boxes."""
     lines = map(json.loads, text.splitlines())
     releases = tuple(next(lines))
-    found: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]
+    boxes_by_release: list[dict[str, list[Box]]] = [defaultdict(list) for _ in releases]
     pairs: list[dict[str, Set[str]]] = [{} for _ in releases]
     for operator, own, box in lines:
         for at in own:
             if isinstance(box, list):
                 pairs[at][operator] = pairs[at].get(operator, frozenset()) | frozenset(box)
             else:
-                found[at][operator].append({name: frozenset(values) for name, values in box.items()})
-    return MeasuredForms(releases, found, pairs)
+                boxes_by_release[at][operator].append(
+                    {name: frozenset(values) for name, values in box.items()}
+                )
+    return MeasuredForms(releases, boxes_by_release, pairs)
 
 
 @cache

@@ -36,8 +36,9 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
 
     They know operators that are newer than the installed onnx, and those of com.microsoft.
     """
-    known = _known(tuple(others))
+    operators_by_domain = _known(tuple(others))
     for at, own in enumerate(table.operators, 1):
+        # Only these rows name inputs.
         for name in own.names if own.constant_inputs else ():
             _check_inputs(f"{table.file}: [[operator]] {at}", own.domain, name, own.constant_inputs)
     rows: list[tuple[str, OperatorSupport | FaultRow | KernelRow]] = [
@@ -45,39 +46,43 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
         *((f"[[fault]] {at}", row) for at, row in enumerate(table.faults, 1)),
         *((f"[[kernel]] {at}", row) for at, row in enumerate(table.kernels, 1)),
     ]
-    for place, row in rows:
+    for row_label, row in rows:
         for name in row.names:
-            wrong = _unknown(name, row.domain, known)
+            wrong = _unknown(name, row.domain, operators_by_domain)
             wrong = wrong or next(_of_attributes(row.domain, name, row.attributes), None)
             if wrong is not None:
-                raise WrongRow(f"{table.file}: {place} ({row.names[0]}): {wrong[0]}", wrong[1], placed=True)
+                raise WrongRow(
+                    f"{table.file}: {row_label} ({row.names[0]}): {wrong[0]}", wrong[1], placed=True
+                )
 
 
 def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str]) -> None:
     schemas = defs.get_all_schemas_with_history()
-    known = {
-        item.name
+    input_names = {
+        parameter.name
         for form in schemas
         if (form.domain, form.name) == (domain, operator)
-        for item in form.inputs
+        for parameter in form.inputs
     }
-    listed = f"it has {', '.join(sorted(known))}" if known else "no schema lists them"
+    listed = f"it has {', '.join(sorted(input_names))}" if input_names else "no schema lists them"
     for name in inputs:
-        if name not in known:
-            hint = did_you_mean(name, known) or listed
+        if name not in input_names:
+            hint = did_you_mean(name, input_names) or listed
             raise WrongRow(f"{place} ({operator}): {operator} has no input {name!r}", hint, placed=True)
 
 
 @cache
 def _known(others: tuple[Table, ...]) -> Mapping[str, frozenset[str]]:
     """Return the operators of the domains that are known."""
-    found: dict[str, set[str]] = {"": {item.name for item in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS)}}
+    operators_by_domain: dict[str, set[str]] = {
+        "": {unlisted.name for unlisted in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS)}
+    }
     for schema in defs.get_all_schemas():
-        found.setdefault(schema.domain, set()).add(schema.name)
+        operators_by_domain.setdefault(schema.domain, set()).add(schema.name)
     for table in others:
         for row in table.operators:
-            found.setdefault(row.domain, set()).update(row.names)
-    return {domain: frozenset(names) for domain, names in found.items()}
+            operators_by_domain.setdefault(row.domain, set()).update(row.names)
+    return {domain: frozenset(names) for domain, names in operators_by_domain.items()}
 
 
 @cache
@@ -110,14 +115,15 @@ def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tup
 def _of_attributes(domain: str, operator: str, attributes: Mapping[str, Values]) -> Iterator[tuple[str, str]]:
     """Yield the problems of the attributes that a row names for an operator, with a hint; an unknown operator may have any."""
     forms = [signature(domain, operator, version) for version in versions(domain, operator)]
+    # Nothing is known about the attributes of such operators.
     if not forms or any(form.unchecked for form in forms):
         return
-    known = {name for form in forms for name in form.attributes}
+    attribute_names = {name for form in forms for name in form.attributes}
     for name, values in attributes.items():
-        if name not in known:
+        if name not in attribute_names:
             yield (
                 f"{operator} has no attribute {name!r}",
-                did_you_mean(name, known) or f"it has {', '.join(sorted(known))}",
+                did_you_mean(name, attribute_names) or f"it has {', '.join(sorted(attribute_names))}",
             )
             continue
         yield from _of_values(domain, forms, name, values)
@@ -127,19 +133,20 @@ def _of_values(
     domain: str, forms: list[Signature], attribute: str, values: Values
 ) -> Iterator[tuple[str, str]]:
     operator = forms[-1].name
-    what, types = _KINDS.get(forms[-1].attributes.get(attribute, 0), ("", (object,)))
+    kind_name, types = _KINDS.get(forms[-1].attributes.get(attribute, 0), ("", (object,)))
     allowed = {
         value
+        # A value that any opset allows is no mistake.
         for opset in range(1, newest_opset() + 1)
         for value in allowed_values(domain, operator, attribute, opset) or ()
     }
     if isinstance(values, Range):
         if not {int, float, tuple}.intersection(types):
-            yield f"the values of {operator}'s {attribute} are {what}, which have no range", ""
+            yield f"the values of {operator}'s {attribute} are {kind_name}, which have no range", ""
         return
     for value in values:
         if not isinstance(value, types):
-            yield f"the values of {operator}'s {attribute} are {what}, not {value!r}", ""
+            yield f"the values of {operator}'s {attribute} are {kind_name}, not {value!r}", ""
         elif allowed and value not in allowed:
             hint = did_you_mean(str(value), allowed) or f"it is one of {', '.join(sorted(allowed))}"
             yield f"{operator}'s {attribute} is never {value!r}", hint

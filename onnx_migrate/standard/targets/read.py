@@ -97,8 +97,9 @@ def _with_rows_of(table: Table) -> Table:
 @cache
 def known_names() -> tuple[str, ...]:
     """Return the names of the runtimes, sorted."""
-    names = [item.name for item in _folder().iterdir()]
+    names = [entry.name for entry in _folder().iterdir()]
     return tuple(
+        # The files with measurements have the same suffix.
         sorted(name[:-5] for name in names if name.endswith(".toml") and not name.endswith(_MEASURED))
     )
 
@@ -123,27 +124,29 @@ def tables() -> tuple[Table, ...]:
 def find(name: str) -> tuple[Table, Bundle | None] | None:
     """Return the table that a name or an alias stands for, and the product if it is of one; None for an unknown name."""
     wanted = plain(name)
-    for known in known_names():
-        if plain(known) == wanted:
-            return shipped(known), None
+    for runtime_name in known_names():
+        if plain(runtime_name) == wanted:
+            return shipped(runtime_name), None
     return _others().get(wanted)
 
 
 @cache
 def _others() -> dict[str, tuple[Table, Bundle | None]]:
-    found: dict[str, tuple[Table, Bundle | None]] = {}
+    tables_by_alias: dict[str, tuple[Table, Bundle | None]] = {}
     for table in tables():
-        found |= {plain(alias): (table, None) for alias in (*table.packages, *table.aliases, table.title)}
+        tables_by_alias |= {
+            plain(alias): (table, None) for alias in (*table.packages, *table.aliases, table.title)
+        }
         for bundle in table.bundles:
-            found |= {plain(alias): (table, bundle) for alias in bundle.names}
-    return found
+            tables_by_alias |= {plain(alias): (table, bundle) for alias in bundle.names}
+    return tables_by_alias
 
 
 @cache
 def spellings() -> dict[str, str]:
     """Return all names of runtimes, keyed by the form in which onnx-migrate compares names."""
-    found: dict[str, str] = {}
+    names_by_key: dict[str, str] = {}
     for table in tables():
         products = [name for bundle in table.bundles for name in bundle.names]
-        found |= {plain(name): name for name in (*products, *table.aliases, table.name)}
-    return found
+        names_by_key |= {plain(name): name for name in (*products, *table.aliases, table.name)}
+    return names_by_key

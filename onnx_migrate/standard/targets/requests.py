@@ -30,14 +30,15 @@ def resolve(texts: str | Iterable[str] | Targets) -> Targets:
     """
     if isinstance(texts, Targets):
         return texts
-    given = (texts,) if isinstance(texts, str) else tuple(texts)
-    if not given:
+    requests = (texts,) if isinstance(texts, str) else tuple(texts)
+    if not requests:
         raise UsageError("the name of the runtime is missing", hint="add one, for example onnxruntime==1.14")
-    found: dict[tuple[str, str, str], Target] = {}
-    for text in given:
+    targets: dict[tuple[str, str, str], Target] = {}
+    for text in requests:
         target = _target(text)
-        found.setdefault((target.name, target.table.file, target.release), target)
-    return Targets(tuple(found.values()))
+        # Two requests for one release count once.
+        targets.setdefault((target.name, target.table.file, target.release), target)
+    return Targets(tuple(targets.values()))
 
 
 def _target(text: str) -> Target:
@@ -64,13 +65,14 @@ def _path(text: str) -> tuple[str, str]:
 def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Target:
     """Return the target for a release of a runtime; "" is the installed one, unless that must not be guessed."""
     rows, release = table.releases, release.removeprefix(table.prefix)
+    # A table without releases holds for all of them.
     if not rows[0].since:
         return Target(table, rows[0], release, release if is_number(release) else "", request)
     if not release:
         own = installed(table.packages) if guess else None
         if own or table.default:
-            found = _at(table, own or table.default, request)
-            return replace(found, installed=bool(own), assumed=not own)
+            default_target = _at(table, own or table.default, request)
+            return replace(default_target, installed=bool(own), assumed=not own)
         missing = (
             f"{table.title} is not installed, so its" if table.packages and guess else f"the {table.title}"
         )
@@ -79,6 +81,7 @@ def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Targ
             code="release-needed",
             hint=f"add it, for example {_example(table)}; known from {_span(table)}",
         )
+    # A release may have names, such as those of a product, and these go before numbers.
     for row in rows:
         if plain(release) in map(plain, row.names):
             return Target(table, row, release, row.since, request)
@@ -95,25 +98,27 @@ def _at(table: Table, release: str, request: str, *, guess: bool = True) -> Targ
             code="no-such-release",
             hint=f"known from {_span(table)}; for another, name the opset with --opset, or write a file of your own",
         )
+    # The user gets a warning if the release is newer than the table.
     later = is_later(release, table.newest or rows[-1].since)
     return Target(table, rows[index], release, release, request, later)
 
 
 def _bundled(bundle: Bundle, release: str, text: str) -> tuple[str, bool]:
     """Return the runtime's release in a release of a product, and whether that is newer than all known."""
-    known = list(bundle.releases)
-    span = f"known are {', '.join(known)}"
+    product_releases = list(bundle.releases)
+    span = f"known are {', '.join(product_releases)}"
     release = release or bundle.default
     if not release:
         raise UsageError(
             f"the release of {bundle.title} is needed",
             code="release-needed",
-            hint=f"add it, for example {bundle.names[0]}=={known[-1]}; {span}",
+            hint=f"add it, for example {bundle.names[0]}=={product_releases[-1]}; {span}",
         )
     for name, own in bundle.releases.items():
         if plain(name) == plain(release):
             return own, False
-    numbers = sorted((name for name in known if is_number(name)), key=key)
+    # Only numbers have an order.
+    numbers = sorted((name for name in product_releases if is_number(name)), key=key)
     index = bisect_right([key(name) for name in numbers], key(release)) if is_number(release) else 0
     if not index:
         raise UsageError(

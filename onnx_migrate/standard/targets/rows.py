@@ -50,7 +50,7 @@ class Range:
 
     def __contains__(self, value: object) -> bool:
         if isinstance(value, tuple):
-            return all(item in self for item in value)
+            return all(element in self for element in value)
         if not isinstance(value, (int, float)):
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
@@ -165,7 +165,7 @@ def _values(given: Any, name: str) -> Values:
         if (
             not given
             or not given.keys() <= {"min", "max"}
-            or not all(type(item) in (int, float) for item in given.values())
+            or not all(type(bound) in (int, float) for bound in given.values())
         ):
             raise WrongRow(
                 f".{name} is not a range: {given!r}", "a range is { min = 1, max = 2 }, or one of the two"
@@ -173,7 +173,7 @@ def _values(given: Any, name: str) -> Values:
         return Range(given.get("min"), given.get("max"))
     if not isinstance(given, list) or not given:
         raise WrongRow(f".{name} must be a list of values or a range, not {given!r}")
-    return tuple(_value(item, name) for item in given)
+    return tuple(_value(bound, name) for bound in given)
 
 
 def _value(item: Any, name: str) -> Value:
@@ -440,8 +440,9 @@ class Table:
     def __post_init__(self) -> None:
         if not self.releases:
             raise WrongRow("there is no [[release]]", "give at least one; without `from` it holds for all")
-        for at, (one, other) in enumerate(pairwise(self.releases), 2):
-            if not one.since or not other.since or key(one.since) >= key(other.since):
+        # A release is looked up by bisection, so the rows need an order.
+        for at, (earlier, other) in enumerate(pairwise(self.releases), 2):
+            if not earlier.since or not other.since or key(earlier.since) >= key(other.since):
                 raise WrongRow(
                     f"[[release]] {at}: of several rows each needs `from`, and the oldest comes first"
                 )

@@ -76,14 +76,14 @@ class Target:
 
         If we did, only these boxes prove that a node runs. A row that we only read does not cover every form.
         """
-        found = shipped_forms(self._forms_of)
-        return found.of(self.number) if found else None
+        measured = shipped_forms(self._forms_of)
+        return measured.of(self.number) if measured else None
 
     @cached_property
     def failing(self) -> Mapping[str, Sequence[Box]]:
         """The boxes of the forms that failed in it although it has their operators, by operator."""
-        found = shipped_forms(self._forms_of, FAILING)
-        return (found.of(self.number) if found else None) or {}
+        measured = shipped_forms(self._forms_of, FAILING)
+        return (measured.of(self.number) if measured else None) or {}
 
     @cached_property
     def pairs(self) -> Mapping[str, Set[str]]:
@@ -91,8 +91,8 @@ class Target:
 
         {} means that pairs do not count.
         """
-        found = shipped_forms(self._forms_of)
-        return found.pairs_of(self.number) if found else {}
+        measured = shipped_forms(self._forms_of)
+        return measured.pairs_of(self.number) if measured else {}
 
     @property
     def _forms_of(self) -> str:
@@ -161,7 +161,7 @@ class Target:
         """
         newest = self.opset or newest_opset()
         oldest = (row.oldest for row in self.rows_of(domain, operator))
-        versions = [one for one in oldest if one is None or one <= newest or self.lower is True]
+        versions = [since for since in oldest if since is None or since <= newest or self.lower is True]
         if is_onnx(domain) and not self.has(domain, operator):
             last = signature_at("", operator, min(newest, newest_opset()))
             versions.append(last.since_version if last is not None and last.deprecated else None)
@@ -191,12 +191,13 @@ class Target:
 
     @cached_property
     def _operators(self) -> dict[tuple[str, str], tuple[OperatorSupport, ...]]:
-        found: dict[tuple[str, str], tuple[OperatorSupport, ...]] = {}
+        rows_by_operator: dict[tuple[str, str], tuple[OperatorSupport, ...]] = {}
         for row in self.table.operators:
+            # A row may hold for some releases only.
             if self._holds(row.since, row.until):
                 for name in row.names:
-                    found[row.domain, name] = (*found.get((row.domain, name), ()), row)
-        return found
+                    rows_by_operator[row.domain, name] = (*rows_by_operator.get((row.domain, name), ()), row)
+        return rows_by_operator
 
     def _holds(self, since: str, until: str) -> bool:
         number = key(self.number)

@@ -34,38 +34,41 @@ class Meant:
 def understand(text: str) -> Meant:
     """Return the meaning of a request. Raises UsageError for an unknown runtime, and for a sentence that names several."""
     own = text.strip()
-    name, given, release = (part.strip() for part in own.partition("=="))
-    if given and not release:
+    # The release follows the name as in a pip requirement.
+    name, equals_sign, release = (part.strip() for part in own.partition("=="))
+    if equals_sign and not release:
         raise UsageError(
             f"{text!r} names no release", code="release-needed", hint="write it as in onnxruntime==1.14"
         )
-    if given:
+    if equals_sign:
         return _of(name, release) or _raise(text, name)
+    # The whole text is tried before its parts.
     return _of(own) or _glued(own) or _in_sentence(text) or _raise(text, own)
 
 
 def _of(name: str, release: str = "") -> Meant | None:
-    known = find(name)
-    return Meant(*known, release) if known else None
+    match = find(name)
+    return Meant(*match, release) if match else None
 
 
 def _glued(text: str) -> Meant | None:
     """Return the meaning of a name and a release without == between them."""
-    found = _GLUE.fullmatch(text)
-    return _of(found[1] or found[3], found[2] or found[4]) if found else None
+    glued = _GLUE.fullmatch(text)
+    return _of(glued[1] or glued[3], glued[2] or glued[4]) if glued else None
 
 
 def _in_sentence(text: str) -> Meant | None:
     """Return the meaning of the runtime among other words; of several names of it, that of the one with a release."""
     words = re.findall(r"[^\s,;()]+", text)
-    found: list[Meant] = []
+    runtimes: list[Meant] = []
     start = 0
     while start < len(words):
+        # The longest span comes first, because a name may contain another one.
         for end in range(len(words), start, -1):
             span = " ".join(words[start:end])
-            known = _of(span) or _glued(span)
-            if known is not None:
-                found.append(known)
+            runtime = _of(span) or _glued(span)
+            if runtime is not None:
+                runtimes.append(runtime)
                 start = end
                 break
         else:
@@ -74,20 +77,22 @@ def _in_sentence(text: str) -> Meant | None:
                     None  # a number that belongs to nothing that is known: better no answer than half of one
                 )
             start += 1
-    found = [meant for meant in found if meant.release] or found
-    if len({meant.table.name for meant in found}) > 1:
+    runtimes = [meant for meant in runtimes if meant.release] or runtimes
+    if len({meant.table.name for meant in runtimes}) > 1:
         raise UsageError(
-            f"{text!r} names {' and '.join(dict.fromkeys(meant.table.title for meant in found))}",
+            f"{text!r} names {' and '.join(dict.fromkeys(meant.table.title for meant in runtimes))}",
             code="no-such-runtime",
             hint="give each an option of its own: --for onnxruntime==1.14 --for tensorrt==8.6",
         )
-    return Meant(found[-1].table, found[-1].product, found[-1].release, True) if found else None
+    return Meant(runtimes[-1].table, runtimes[-1].product, runtimes[-1].release, True) if runtimes else None
 
 
 def _raise(text: str, name: str) -> Meant:
     names = spellings()
     words = [plain(name), *(plain(word) for word in re.findall(r"[a-z]{3,}", name, re.I))]
-    close = [names[item] for word in words for item in get_close_matches(word, list(names), 3, 0.75)]
+    close = [
+        names[close_name] for word in words for close_name in get_close_matches(word, list(names), 3, 0.75)
+    ]
     meant = f"did you mean {' or '.join(list(dict.fromkeys(close))[:3])}?"
     raise UsageError(
         f"{text!r} is not a known runtime",

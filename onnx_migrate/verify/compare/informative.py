@@ -104,17 +104,19 @@ def masked_outputs(model: onnx.ModelProto) -> dict[str, str]:
     """
     producer_of = producers(model.graph)
     inputs = {value.name for value in model.graph.input}
-    found: dict[str, str] = {}
+    value_before: dict[str, str] = {}
     for output in model.graph.output:
         name, masked = output.name, False
+        # Nothing is known about operators of other domains.
         while (node := producer_of.get(name)) is not None and node.domain in ("", "ai.onnx"):
             if node.op_type not in _BOUNDED | _DISCRETE | _TRANSPARENT:
                 break
+            # A node that only moves elements hides nothing.
             masked |= node.op_type not in _TRANSPARENT
             name = node.input[0]
         if masked and name in producer_of and name not in inputs:
-            found[output.name] = name
-    return found
+            value_before[output.name] = name
+    return value_before
 
 
 def bounded_outputs(model: onnx.ModelProto) -> set[str]:

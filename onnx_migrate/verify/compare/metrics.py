@@ -30,9 +30,10 @@ class Metrics:
 
     def add(self, output: str, original: Any, result: Any) -> None:
         """Take an output on one input into account. Tensors of another shape count as not equal."""
-        for part, one, other in paired(output, original, result) or ():
-            if one is not None and other is not None:
-                self._sums.setdefault(part, _Sums()).add(one, other)
+        # A container has several tensors, which are compared one by one.
+        for part, ours, theirs in paired(output, original, result) or ():
+            if ours is not None and theirs is not None:
+                self._sums.setdefault(part, _Sums()).add(ours, theirs)
 
     def add_all(self, original: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         """Take all outputs on one input into account."""
@@ -100,8 +101,9 @@ class _Sums:
     def _add_rows(self, one: Array, other: Array) -> None:
         """Count the rows of scores whose largest element is the same; another of several equal ones counts as the same."""
         for row, same in zip(_rows(one), _rows(other), strict=False):
-            known = ~(np.isnan(row).any(axis=1) | np.isnan(same).any(axis=1))
-            row, same = row[known], same[known]
+            # argmax of a row with NaN says nothing.
+            without_nan = ~(np.isnan(row).any(axis=1) | np.isnan(same).any(axis=1))
+            row, same = row[without_nan], same[without_nan]
             chosen = np.take_along_axis(row, np.argmax(same, axis=1)[:, None], axis=1)[:, 0]
             self.rows += len(row)
             self.agreeing += int(np.count_nonzero(chosen == row.max(axis=1)))
@@ -166,7 +168,7 @@ def _rows(array: Array) -> Iterator[Array]:
 
 def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
     """Return a shape without axes of length 1 at its end, as pooling leaves them: [1, 1000, 1, 1] has 1000 classes."""
-    kept = tuple(shape)
-    while len(kept) > 2 and kept[-1] == 1:
-        kept = kept[:-1]
-    return kept
+    trimmed = tuple(shape)
+    while len(trimmed) > 2 and trimmed[-1] == 1:
+        trimmed = trimmed[:-1]
+    return trimmed

@@ -114,8 +114,8 @@ class Noise:
                 self._observe_tensor(part, index, array, other)
 
     def _observe_tensor(self, part: str, index: int, array: Array, other: Array) -> None:
-        known = self._measured.get((part, index), Measurement())
-        self._measured[part, index] = with_run(known, array, other)
+        measurement = self._measured.get((part, index), Measurement())
+        self._measured[part, index] = with_run(measurement, array, other)
         self._changed[part, index] = max(self._changed.get((part, index), 0.0), share_of_noise(array, other))
 
     def explain(self, index: int, output: str, result: Any) -> None:
@@ -124,26 +124,28 @@ class Noise:
         The result's nodes compute this output again from the original's own inner values.
         """
         for part, a, b in paired(output, self._runs[index][output], result) or ():
+            # Other shapes have no common elements.
             if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype:
                 continue
+            # Floats are compared bit by bit, because 0 and -0 differ.
             differing = differing_bits(a, b) if is_float(a) else int(np.count_nonzero(a != b))
             explanation = Explanation(Difference.between(a, b).largest if is_float(a) else 0.0, differing)
-            known = self._measured.get((part, index), Measurement())
-            self._measured[part, index] = replace(known, explanation=explanation)
+            measurement = self._measured.get((part, index), Measurement())
+            self._measured[part, index] = replace(measurement, explanation=explanation)
 
     def leave_out(self, index: int, output: str, undefined: Mapping[str, Array]) -> None:
         """Record the elements of an output's tensors that depend on results that the standard leaves undefined."""
         for part, _ in flatten(output, self._runs[index][output]):
             if part in undefined:
-                known = self._measured.get((part, index), Measurement())
+                measurement = self._measured.get((part, index), Measurement())
                 self._measured[part, index] = replace(
-                    known, undefined=_joined(known.undefined, undefined[part])
+                    measurement, undefined=_joined(measurement.undefined, undefined[part])
                 )
 
     def defined(self, index: int, output: str, original: Any, result: Any) -> tuple[Any, Any]:
         """Return both values of an output with the same number in place of each undefined element."""
         masks = (self._measured.get((part, index)) for part, _ in flatten(output, original))
-        if not any(known is not None and known.undefined is not None for known in masks):
+        if not any(measurement is not None and measurement.undefined is not None for measurement in masks):
             return original, result
         parts = paired(output, original, result) or ()
         pairs = [self._neutral(self._measured.get((part, index)), a, b) for part, a, b in parts]
@@ -170,12 +172,12 @@ class Noise:
         index = len(self._runs)
         for name, value in run.items():
             for part, array in flatten(name, value):
-                scale, known = scale_of(array), self._scales.get(part, 0.0)
-                ratio = scale / known if known else 1.0
+                scale, known_scale = scale_of(array), self._scales.get(part, 0.0)
+                ratio = scale / known_scale if known_scale else 1.0
                 if noise := self._measured.get((part, index - 1)):
                     largest, typical = noise.largest * ratio, noise.typical * ratio
                     self._measured[part, index] = Measurement(largest, typical)
-                self._scales[part] = max(known, scale)
+                self._scales[part] = max(known_scale, scale)
 
     def undetermined(self) -> dict[str, float]:
         """Return the discrete outputs that rounding changes throughout on every feed, with the share that changes.
@@ -226,6 +228,7 @@ class Noise:
         self, output: str, original: Any, result: Any, index: int, tolerance: Tolerance
     ) -> list[tuple[Comparison, Coverage]]:
         """Return the result of `compare`, each entry with the compared part of the tensor."""
+        # Outputs whose shape changes with rounding have no common elements.
         if output in self.unstable_shapes:
             return []
         parts = paired(output, original, result)
@@ -233,9 +236,10 @@ class Noise:
             other = Comparison(output, None, None, "container", "container", problem=OTHER_ELEMENTS)
             return [(other, Coverage())]
         seen = [Observation(part, a, b, tolerance, self._measurement(part, index)) for part, a, b in parts]
-        judged = [(judge(item), item) for item in seen]
+        judged = [(judge(observation), observation) for observation in seen]
         return [
-            (with_spread(entry, item.original, item.result), coverage(item, entry)) for entry, item in judged
+            (with_spread(entry, observation.original, observation.result), coverage(observation, entry))
+            for entry, observation in judged
         ]
 
     def are_rare_steps(self, entries: Sequence[Comparison], output: str, original: Any, result: Any) -> bool:

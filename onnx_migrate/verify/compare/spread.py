@@ -26,6 +26,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
     """Return a comparison of two arrays with counts of their differences; `entry` itself if these were not counted."""
     if original is None or result is None or original.shape != result.shape or original.dtype != result.dtype:
         return entry
+    # Large arrays are only examined if they are wrong.
     if not (entry.problem or (entry.differing and original.size <= _QUICK)):
         return entry
     numeric = is_float(original) or original.dtype.kind in "iu"
@@ -36,30 +37,34 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
         )
     decades: Counter[int] = Counter()
     equal = not_finite = start = 0
-    largest, place, unlike = 0.0, None, None
-    for one, other in in_blocks(original, result):
+    largest, largest_index, unlike = 0.0, None, None
+    # Blocks limit the memory for large outputs.
+    for block_before, block_after in in_blocks(original, result):
         a, b = (
-            block.astype(np.float64) if block.dtype.kind in "iu" else widened(block) for block in (one, other)
+            block.astype(np.float64) if block.dtype.kind in "iu" else widened(block)
+            for block in (block_before, block_after)
         )
         with np.errstate(invalid="ignore"):
             error = np.abs(b - a)
+        # NaN at one position in both models is no difference.
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         error[same] = 0.0
+        # Where only one side is NaN or infinite, there is no number for the histogram.
         odd = ~same & ~np.isfinite(error)
         error[odd] = 0.0
         if unlike is None and odd.any():
             unlike = start + int(np.argmax(odd))
         if error.size and float(error.max()) > largest:
-            largest, place = float(error.max()), start + int(np.argmax(error))
+            largest, largest_index = float(error.max()), start + int(np.argmax(error))
         equal, not_finite = equal + int(np.count_nonzero(same)), not_finite + int(np.count_nonzero(odd))
         powers, numbers = np.unique(np.floor(np.log10(error[error > 0])).astype(np.int64), return_counts=True)
         decades.update(dict(zip(powers.tolist(), numbers.tolist(), strict=True)))
         start += a.size
-    at = place if unlike is None else unlike
+    at = largest_index if unlike is None else unlike
     if at is None:  # zeros of different sign, and NaNs of other bits
         return entry
-    found = replace(entry, largest_at=_element(original, result, at))
-    return replace(found, histogram=_histogram(decades, equal, not_finite))
+    spread_entry = replace(entry, largest_at=_element(original, result, at))
+    return replace(spread_entry, histogram=_histogram(decades, equal, not_finite))
 
 
 def _histogram(decades: Counter[int], equal: int, not_finite: int) -> Histogram:

@@ -18,8 +18,8 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     if isinstance(value, np.ndarray):
         return [(name, value)]
     if isinstance(value, Mapping):
-        items = sorted(value.items(), key=lambda item: str(item[0]))
-        return [part for key, item in items for part in flatten(f"{name}[{key!r}]", item)]
+        sorted_entries = sorted(value.items(), key=lambda item: str(item[0]))
+        return [part for key, item in sorted_entries for part in flatten(f"{name}[{key!r}]", item)]
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [part for index, item in enumerate(value) for part in flatten(f"{name}[{index}]", item)]
     return [(name, np.asarray(value))]
@@ -46,13 +46,15 @@ def scale_of(array: Array | None) -> float:
 
 def extremes(array: Array) -> tuple[float, float] | None:
     """Return the least and the greatest finite element of an array of real floats; None if it has no finite one."""
+    # Types such as bfloat16 have no fast minimum in NumPy.
     if array.dtype.kind == "f" and array.dtype.isbuiltin == 1 and array.size:
         least, greatest = float(array.min()), float(array.max())
+        # If both are finite, the array has no NaN: min and max would return it.
         if np.isfinite(least) and np.isfinite(greatest):
             return least, greatest
-    found = []
+    block_extremes = []
     for block, _ in in_blocks(array, array):
         wide = widened(block)
         finite = wide[np.isfinite(wide)]
-        found += [float(finite.min()), float(finite.max())] if finite.size else []
-    return (min(found), max(found)) if found else None
+        block_extremes += [float(finite.min()), float(finite.max())] if finite.size else []
+    return (min(block_extremes), max(block_extremes)) if block_extremes else None

@@ -45,7 +45,11 @@ class Agreement:
         """The error of each output of the models, whose names are equal."""
         names = [output.name for output in self.original.model.graph.output]
         pairs = [(name, self.original.samples.get(name), self.other.samples.get(name)) for name in names]
-        return {name: one.error(two) for name, one, two in pairs if one is not None and two is not None}
+        return {
+            name: sample.error(other_sample)
+            for name, sample, other_sample in pairs
+            if sample is not None and other_sample is not None
+        }
 
     @cached_property
     def limit(self) -> float:
@@ -65,8 +69,8 @@ class Agreement:
 
     def error(self, value: str, other: str) -> float:
         """Return the error between two values; infinite if one was not recorded."""
-        one, two = self.original.samples.get(value), self.other.samples.get(other)
-        return one.error(two) if one is not None and two is not None else float("inf")
+        sample, other_sample = self.original.samples.get(value), self.other.samples.get(other)
+        return sample.error(other_sample) if sample is not None and other_sample is not None else float("inf")
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -76,14 +80,14 @@ class Agreement:
     @cached_property
     def partners(self) -> dict[str, str]:
         """For each value of the other model that agrees with one of the original, the original's value."""
-        found: dict[str, str] = {}
+        partner_values: dict[str, str] = {}
         for name, sample in self.other.samples.items():
             value = self.names.get(name, "")
             if (value in self.original.samples and self.error(value, name) <= self.limit) or (
                 value := self._by_numbers(sample)
             ):
-                found[name] = value
-        return found
+                partner_values[name] = value
+        return partner_values
 
     def counterparts(self) -> Iterator[tuple[str, str]]:
         """Yield each value that the original computes with its counterpart: one that agrees, else that of the same name.
@@ -137,7 +141,8 @@ class _BySize:
         rows = self._rows.get((sample.kind, sample.size), [])
         width = 4 * limit * sample.largest * float(np.sqrt(sample.size))
         middle = sample.projections[0]
-        for place in range(bisect_left(rows, (middle - width, "")), len(rows)):
-            if rows[place][0] > middle + width:
+        # The values are sorted by their projection, so the search is short.
+        for index in range(bisect_left(rows, (middle - width, "")), len(rows)):
+            if rows[index][0] > middle + width:
                 return
-            yield rows[place][1]
+            yield rows[index][1]

@@ -50,21 +50,23 @@ def divergence(original: Runnable, other: Runnable, settings: Settings, explaine
     """
     if not explained:
         return Divergence(None, tuple(_distances(_agreement_of(original, other, settings))))
-    agreement, found = located(original, other, settings)
-    first = None if found is None else _first_difference(agreement, found)
+    agreement, parting = located(original, other, settings)
+    first = None if parting is None else _first_difference(agreement, parting)
     return Divergence(first, tuple(_distances(agreement)))
 
 
 def located(original: Runnable, other: Runnable, settings: Settings) -> tuple[Agreement, Explained | None]:
     """Record two models in this process, and return the region in which they part, None if they agree. Raises EvaluationError."""
     agreement = _agreement_of(original, other, settings)
-    found = _explained(agreement)
-    if found is None or not found.reasons:
+    explained = _explained(agreement)
+    if explained is None or not explained.reasons:
         # Equal nodes with equal inputs compute the same, so the fault is before them, in elements too small for a share.
-        found = max(
-            found, _explained(replace(agreement, exactly=True)), key=lambda one: bool(one and one.reasons)
+        explained = max(
+            explained,
+            _explained(replace(agreement, exactly=True)),
+            key=lambda one: bool(one and one.reasons),
         )
-    return agreement, found
+    return agreement, explained
 
 
 @dataclass(frozen=True)
@@ -91,18 +93,19 @@ def _first_difference(agreement: Agreement, found: Explained) -> FirstDifference
     """Return the nodes of a region, and the reasons for the difference."""
     region, reasons = found.region, found.reasons
     value, counterpart = region.original[-1], region.other[-1]
-    one, two = agreement.original.maker(value), agreement.other.maker(counterpart)
+    first_node, second_node = agreement.original.maker(value), agreement.other.maker(counterpart)
     blamed = next((reason for reason in reasons if reason.original is not None), None)
+    # A reason may name a node before the last one of the region.
     if blamed is not None:
-        one, two = blamed.original or one, blamed.other or two
+        first_node, second_node = blamed.original or first_node, blamed.other or second_node
     return FirstDifference(
         (),
-        node_label(two),
-        two.op_type,
+        node_label(second_node),
+        second_node.op_type,
         counterpart,
         _problem(agreement, region),
-        node_label(one),
-        one.op_type,
+        node_label(first_node),
+        first_node.op_type,
         value,
         original_nodes=tuple(map(_name, nodes_of(agreement.original, region.original))),
         nodes=tuple(map(_name, nodes_of(agreement.other, region.other))),
@@ -185,14 +188,14 @@ def _transposes(runnable: Runnable) -> bool:
 
 def _named(original: Runnable, other: Runnable, counterparts: Counterparts) -> dict[str, str]:
     """Return, by the original's values, the values of the other model that have the same name or structure."""
-    made = {name for node in original.model.graph.node for name in node.output if name}
+    computed_names = {name for node in original.model.graph.node for name in node.output if name}
     renamed = {
         name: counterparts.own.get(name, name)
         for node in counterparts.model.graph.node
         for name in node.output
-        if name in made
+        if name in computed_names
     }
-    same = {name: name for node in other.model.graph.node for name in node.output if name in made}
+    same = {name: name for node in other.model.graph.node for name in node.output if name in computed_names}
     return {**same, **renamed}
 
 
@@ -227,5 +230,5 @@ def _error(model: Evaluator, inputs: Mapping[str, Any], outputs: Mapping[str, An
     except EvaluationError:
         return 0.0
     pairs = [(sample_of(value), sample_of(theirs.get(name))) for name, value in outputs.items()]
-    errors = (one.error(two) for one, two in pairs if one is not None and two is not None)
+    errors = (ours.error(two) for ours, two in pairs if ours is not None and two is not None)
     return max((min(error, _ENTIRELY) for error in errors), default=0.0)

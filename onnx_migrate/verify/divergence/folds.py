@@ -32,12 +32,13 @@ class Linear:
 
 def linear_of(nodes: Sequence[onnx.NodeProto], side: Recorded) -> Linear | None:
     """Return the first product of some nodes with a constant weight, with the nodes after it folded in; None if there is none."""
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         first = _product(node, settings_of(node, side))
         if first is None:
             continue
         folded, behind = first, {*node.output}
-        for following in nodes[place + 1 :]:
+        for following in nodes[index + 1 :]:
+            # Only nodes behind the product can be folded into it.
             if behind.isdisjoint(following.input):
                 continue
             more = _folded(folded, following, side)

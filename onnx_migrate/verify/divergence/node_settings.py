@@ -41,9 +41,14 @@ def kind_of(node: onnx.NodeProto) -> str:
 
 def kinds_of(node: onnx.NodeProto) -> list[str]:
     """Return the operators that a node stands for, for example Conv and Relu for a FusedConv with that activation."""
-    activation = next((item.s.decode() for item in node.attribute if item.name == "activation"), "")
+    activation = next(
+        # A fused node states its activation in an attribute.
+        (attribute.s.decode() for attribute in node.attribute if attribute.name == "activation"),
+        "",
+    )
     kinds = [kind_of(node)]
     if node.op_type == "Gemm":
+        # Gemm without a bias is a MatMul.
         kinds = ["MatMul", "Add"] if len(node.input) > 2 else ["MatMul"]
     return [*kinds, *([activation] if activation and node.op_type.startswith("Fused") else [])]
 
@@ -60,22 +65,31 @@ def settings_of(node: onnx.NodeProto, side: Recorded) -> NodeSettings:
         node.op_type == "Resize" and schema is not None and schema.since_version == 10
     ):
         attributes |= _UPSAMPLE
-    attributes |= {item.name: _value(item) for item in node.attribute if item.type not in _GRAPHS}
+    # The attributes of the node come last, because they replace the defaults.
+    attributes |= {
+        node_attribute.name: _value(node_attribute)
+        for node_attribute in node.attribute
+        if node_attribute.type not in _GRAPHS
+    }
     constants = {}
-    for place, name in enumerate(node.input):
+    for input_index, name in enumerate(node.input):
         array = side.constants.get(name)
         if array is not None:
-            constants[_formal(schema, place)] = (name, array)
+            constants[_formal(schema, input_index)] = (name, array)
     return NodeSettings(attributes, constants)
 
 
 def _schema(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.defs.OpSchema | None:
     domain = "" if is_onnx(node.domain) else node.domain
-    opsets = {("" if is_onnx(item.domain) else item.domain): item.version for item in model.opset_import}
+    opsets = {
+        ("" if is_onnx(opset_import.domain) else opset_import.domain): opset_import.version
+        for opset_import in model.opset_import
+    }
     version = opsets.get(domain, 1)
     if onnx.defs.has(node.op_type, version, domain):
         return onnx.defs.get_schema(node.op_type, version, domain)
     kind = kind_of(node)
+    # A fused operator has the attributes of its plain form.
     return onnx.defs.get_schema(kind) if kind != node.op_type and onnx.defs.has(kind) else None
 
 

@@ -44,8 +44,8 @@ class Reason:
 
 def nodes_of(side: Recorded, values: Sequence[str]) -> list[onnx.NodeProto]:
     """Return the nodes that compute some values, in their order."""
-    found = {id(node): node for node in map(side.maker, values)}
-    return list(found.values())
+    unique_nodes = {id(node): node for node in map(side.maker, values)}
+    return list(unique_nodes.values())
 
 
 def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
@@ -56,18 +56,20 @@ def reasons_of(agreement: Agreement, region: Region) -> list[Reason]:
     folded = [linear_of(nodes, side) for nodes, side in zip((ours, theirs), sides, strict=True)]
     pairs = list(_pairs(ours, theirs))
     products: tuple[Linear, Linear] | None = None
+    # Two plain products are compared setting by setting.
     if folded[0] is not None and folded[1] is not None and len(folded[0].nodes) + len(folded[1].nodes) > 2:
         products = folded[0], folded[1]
-    found = list(_operators(agreement, region, is_folded=products is not None))
+    reasons = list(_operators(agreement, region, is_folded=products is not None))
     if products is not None:
-        found += _folded_weights(*products)
+        reasons += _folded_weights(*products)
+    # The folded weights stand for the settings of these nodes, so those are not compared.
     inside = {id(node) for linear in products or () for node in linear.nodes}
-    for one, two in pairs:
-        if id(one) not in inside or id(two) not in inside:
-            found += _settings(one, two, sides)
-        found += _inputs(one, two, agreement)
-        found += _bodies(one, two, agreement)
-    return [*found, *_element_type(agreement, region)]
+    for our_node, their_node in pairs:
+        if id(our_node) not in inside or id(their_node) not in inside:
+            reasons += _settings(our_node, their_node, sides)
+        reasons += _inputs(our_node, their_node, agreement)
+        reasons += _bodies(our_node, their_node, agreement)
+    return [*reasons, *_element_type(agreement, region)]
 
 
 def _pairs(
@@ -75,10 +77,10 @@ def _pairs(
 ) -> Iterator[tuple[onnx.NodeProto, onnx.NodeProto]]:
     """Yield pairs of nodes of the same kind, in their order, if both models have the same number of them."""
     for kind in dict.fromkeys(map(kind_of, ours)):
-        one = [node for node in ours if kind_of(node) == kind]
-        two = [node for node in theirs if kind_of(node) == kind]
-        if len(one) == len(two):
-            yield from zip(one, two, strict=True)
+        our_nodes = [node for node in ours if kind_of(node) == kind]
+        their_nodes = [node for node in theirs if kind_of(node) == kind]
+        if len(our_nodes) == len(their_nodes):
+            yield from zip(our_nodes, their_nodes, strict=True)
 
 
 def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iterator[Reason]:
@@ -88,6 +90,7 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
     compute shapes.
     """
     ours, theirs = (
+        # Shape computations may differ without changing the numbers.
         [node for node in nodes_of(side, values) if not _computes_shape(node, side, values[-1])]
         for side, values in ((agreement.original, region.original), (agreement.other, region.other))
     )
@@ -97,19 +100,20 @@ def _operators(agreement: Agreement, region: Region, *, is_folded: bool) -> Iter
     read = (agreement.partners.get(name) for node in theirs for name in node.input)
     if any(name in agreement.original.layouts for name in read):
         ignored |= {"Transpose"}
-    one, two = (
+    our_kinds, their_kinds = (
         {kind: node for node in nodes for kind in kinds_of(node) if kind not in ignored}
         for nodes in (ours, theirs)
     )
     counts = [Counter(kind for node in nodes for kind in kinds_of(node)) for nodes in (ours, theirs)]
     missing, more = (sorted((a - b).keys() - ignored) for a, b in (counts, counts[::-1]))
+    # One operator on each side is probably a replacement.
     if len(missing) == len(more) == 1:
         text = f"{missing[0]} in the original, {more[0]} in the second model"
-        yield Reason(text, one[missing[0]], two[more[0]])
+        yield Reason(text, our_kinds[missing[0]], their_kinds[more[0]])
     elif missing and not more:
-        yield Reason(f"the second model has no {listed(missing)} here", one[missing[0]], theirs[-1])
+        yield Reason(f"the second model has no {listed(missing)} here", our_kinds[missing[0]], theirs[-1])
     elif more and not missing:
-        yield Reason(f"the original has no {listed(more)} here", ours[-1], two[more[0]])
+        yield Reason(f"the original has no {listed(more)} here", ours[-1], their_kinds[more[0]])
 
 
 def _computes_shape(node: onnx.NodeProto, side: Recorded, end: str) -> bool:
@@ -129,8 +133,8 @@ def _settings(one: onnx.NodeProto, two: onnx.NodeProto, sides: tuple[Recorded, R
         (label, array), (other_label, other) = first.constants[name], second.constants[name]
         text = array_difference(f"{_noun(array)} {label!r}", array, other)
         if text:
-            made = sides[0].producers.get(label), sides[1].producers.get(other_label)
-            yield from _of_makers(*made, sides) or [Reason(text, one, two)]
+            producing_nodes = sides[0].producers.get(label), sides[1].producers.get(other_label)
+            yield from _of_makers(*producing_nodes, sides) or [Reason(text, one, two)]
     # A later version of an operator has an input in place of an attribute.
     for name, (_, array) in second.constants.items():
         if name in first.attributes and _unlike(first.attributes[name], array):
@@ -192,18 +196,19 @@ def _folded_weights(one: Linear, two: Linear) -> Iterator[Reason]:
 
 def _whole_channels(one: Array, two: Array) -> tuple[list[int], float] | None:
     """Return the channels that differ, and the factor of the first one; None unless each is scaled as a whole."""
-    found: list[int] = []
+    scaled_channels: list[int] = []
     factor = 1.0
     for channel, (ours, theirs) in enumerate(zip(one, two, strict=True)):
         if not array_difference("", ours, theirs):
             continue
+        # Least squares give the factor between two channels.
         square = float((ours * ours).sum())
         scale = float((ours * theirs).sum()) / square if square else 0.0
         if ours.size < 2 or array_difference("", ours * scale, theirs):
             return None
-        factor = factor if found else scale
-        found.append(channel)
-    return (found, factor) if found else None
+        factor = factor if scaled_channels else scale
+        scaled_channels.append(channel)
+    return (scaled_channels, factor) if scaled_channels else None
 
 
 def _inputs(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> Iterator[Reason]:
@@ -233,11 +238,11 @@ def _bodies(one: onnx.NodeProto, two: onnx.NodeProto, agreement: Agreement) -> I
 
 
 def _element_type(agreement: Agreement, region: Region) -> Iterator[Reason]:
-    one = agreement.original.samples.get(region.original[-1])
-    two = agreement.other.samples.get(region.other[-1])
-    if one is not None and two is not None and one.dtype != two.dtype:
+    our_sample = agreement.original.samples.get(region.original[-1])
+    their_sample = agreement.other.samples.get(region.other[-1])
+    if our_sample is not None and their_sample is not None and our_sample.dtype != their_sample.dtype:
         yield Reason(
-            f"the second model computes in {two.dtype} here, and the original in {one.dtype}",
+            f"the second model computes in {their_sample.dtype} here, and the original in {our_sample.dtype}",
             agreement.original.producers[region.original[-1]],
             agreement.other.producers[region.other[-1]],
         )

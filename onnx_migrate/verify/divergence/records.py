@@ -84,21 +84,21 @@ class Recorded:
     @cached_property
     def turned(self) -> dict[str, list[str]]:
         """For each value, the names of its samples in other layouts."""
-        found: dict[str, list[str]] = {}
+        samples_by_value: dict[str, list[str]] = {}
         for name, layout in self.layouts.items():
-            found.setdefault(layout.value, []).append(name)
-        return found
+            samples_by_value.setdefault(layout.value, []).append(name)
+        return samples_by_value
 
     def values(self, names: Sequence[str]) -> dict[str, Array]:
         """Return tensors whole, those of other layouts too, from a further run. Raises EvaluationError."""
         run = open_model(self.runnable, UNOPTIMIZED, dict.fromkeys(map(self.value_of, names))).run(self.feed)
-        found: dict[str, Array] = {}
+        tensors: dict[str, Array] = {}
         for name in names:
             array = run[self.value_of(name)]
             if isinstance(array, np.ndarray):
                 layout = self.layouts.get(name)
-                found[name] = array if layout is None else array.transpose(layout.permutation)
-        return found
+                tensors[name] = array if layout is None else array.transpose(layout.permutation)
+        return tensors
 
 
 def record(
@@ -161,12 +161,12 @@ def _all_values(
 
 def _fitting(names: Sequence[str], sizes: Mapping[str, int], unknown: int) -> int:
     """Return how many of the first names one run may return: so many of unknown size, and the others by their size."""
-    left = _MEMORY
-    for place, name in enumerate(names):
-        left -= sizes.get(name, 0)
+    memory_left = _MEMORY
+    for index, name in enumerate(names):
+        memory_left -= sizes.get(name, 0)
         unknown -= name not in sizes
-        if place and (left < 0 or unknown < 0):
-            return place
+        if index and (memory_left < 0 or unknown < 0):
+            return index
     return len(names)
 
 

@@ -112,13 +112,13 @@ def _suspects(side: Recorded, agreeing: Collection[str], differing: Iterable[str
 def _upstream(side: Recorded, ends: Iterable[str], within: Collection[str]) -> dict[str, None]:
     """Return some values and those of a set that they are computed from inside it, in the order of the nodes."""
     pending = list(ends)
-    found = set(pending)
+    reached = set(pending)
     while pending:
         for name in names_read(side.producers[pending.pop()]):
-            if name in within and name not in found:
-                found.add(name)
+            if name in within and name not in reached:
+                reached.add(name)
                 pending.append(name)
-    return {name: None for name in side.varying if name in found}
+    return {name: None for name in side.varying if name in reached}
 
 
 @dataclass
@@ -207,13 +207,13 @@ class _Search:
     def _whole(self) -> dict[str, Array]:
         """The original's values that are tried, as many as memory allows."""
         wanted: list[str] = []
-        left = _ELEMENTS
+        elements_left = _ELEMENTS
         tried = (value for other in islice(self.theirs, _VALUES) for value in self._partners(other))
         for value in dict.fromkeys(tried):
             size = self.agreement.original.samples[value].size
-            if size <= left:
+            if size <= elements_left:
                 wanted.append(value)
-                left -= size
+                elements_left -= size
         return self.agreement.original.values(wanted) if wanted else {}
 
     def region(self, value: str, other: str, *, is_confirmed: bool) -> Region:

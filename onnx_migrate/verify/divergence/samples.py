@@ -53,6 +53,7 @@ class Sample:
         """
         if self.kind != other.kind or self.size != other.size:
             return float("inf")
+        # Integers agree exactly or not at all.
         if self.kind != "f":
             same = np.array_equal(self.elements, other.elements) and self.projections == other.projections
             return 0.0 if same else 1.0
@@ -66,7 +67,11 @@ class Sample:
         if not scale:
             return 0.0
         apart = np.abs(self.elements[finite] - other.elements[finite])
-        rest = max(abs(one - two) for one, two in zip(self.projections, other.projections, strict=True))
+        rest = max(
+            abs(ours_projected - theirs_projected)
+            for ours_projected, theirs_projected in zip(self.projections, other.projections, strict=True)
+        )
+        # A projection adds rounding errors of all elements.
         spread = _SPREAD * np.sqrt(self.size)
         return float(max(apart.max(initial=0.0), rest / spread) / scale)
 

@@ -69,15 +69,17 @@ def check(task: Task) -> Verdict:
     """
     original, result = task.segment.original, task.segment.result
     feeds = task.settings.feeds
+    # Sizes of the user's inputs decide how long a run takes.
     sizes = None if feeds is None else shapes_of(feeds.sets[0].inputs)
-    seconds, asked = task.settings.limits.seconds, feeds is not None
-    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=asked)
+    seconds, has_own_inputs = task.settings.limits.seconds, feeds is not None
+    obstacle = why_not_run(original.model, memory_limit(), seconds, sizes, asked=has_own_inputs)
     if obstacle:
         reason = f"the original was not run: {obstacle}"
         verdict = Verdict(Kind.UNVERIFIED, reason, comparable=False, timed_out=obstacle.of_time)
         return with_load_failure(verdict, *load_within_reason(original, result))
     segment = named = task.segment.map(with_own_names)
     random = random_outputs(named.original.model)
+    # Random numbers differ in each run, so fixed ones replace them.
     if random:
         segment = named.map(with_fixed_numbers)
     elif named == task.segment:
@@ -92,12 +94,13 @@ def check(task: Task) -> Verdict:
 
 def _about_random_outputs(verdict: Verdict, random: Mapping[str, str], also: Mapping[str, str]) -> Verdict:
     """Return a verdict on fixed numbers, with a note on its gap: outputs of original and result that are random."""
+    # A constant in place of random numbers is another model.
     lost = next((name for name in random if name not in also), "")
     if lost and verdict.kind is Kind.VERIFIED:
         reason = f"output {lost!r} depends on random numbers ({random[lost]}) in the original, and not in the result"
         verdict = replace(verdict, kind=Kind.UNVERIFIED, reason=reason)
-    which, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
-    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {which}"
+    random_names, operators = ", ".join(map(repr, random)), ", ".join(sorted(set(random.values())))
+    note = f"compared with fixed numbers in place of random ones ({operators}), on which these outputs depend: {random_names}"
     return replace(verdict, notes=(*verdict.notes, note))
 
 
@@ -122,14 +125,15 @@ def _run_and_compare(task: Task, *, thorough: bool) -> tuple[Verdict, bool]:
     fed = {name for feed in feeds.sets for name in feed.inputs} if feeds is not None else set()
     original = with_defaults_as(segment.original, segment.unsimplified or segment.result, fed)
     task = replace(task, segment=replace(segment, original=original))
-    kept = {output.name for output in segment.result.model.graph.output}
+    result_outputs = {output.name for output in segment.result.model.graph.output}
     for output in original.model.graph.output:
-        if output.name not in kept:
+        if output.name not in result_outputs:
             reason = f"the result has no output {output.name!r}, which the original has"
             return Verdict(Kind.DIFFERS, reason), False
     start_count(2 if segment.unsimplified in (None, segment.result) else 3)
     start = time.perf_counter()
     try:
+        # A wrong declared shape must not keep the original from running.
         original, run, refusal = _run_loadable(task, thorough)
     except EvaluationError as error:
         reason = f"the original does not {error.failed_to}, so there is nothing to compare with: {error}"

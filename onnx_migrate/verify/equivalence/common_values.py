@@ -62,13 +62,14 @@ class ValueTypes:
         sized = onnx.ModelProto()
         sized.CopyFrom(model)
         try:
-            given = without_fragile_ops(with_input_shapes(sized, shapes))
-            values = list(onnx.shape_inference.infer_shapes(given).graph.value_info)
+            inferable = without_fragile_ops(with_input_shapes(sized, shapes))
+            values = list(onnx.shape_inference.infer_shapes(inferable).graph.value_info)
         except Exception:
             # The native code raises many kinds. A model may run all the same, and nothing is compared wrongly.
             values = []
         for value in values:
             dims = value.type.tensor_type.shape.dim
+            # The size of a value with open dims is unknown.
             if all(dim.dim_value > 0 for dim in dims):
                 size = _bytes_of(value.type.tensor_type.elem_type)
                 self.sizes[value.name] = size * prod(dim.dim_value for dim in dims)
@@ -134,10 +135,11 @@ def values_to_record(original: onnx.ModelProto, result: onnx.ModelProto, shapes:
     common = _inner_names(original, result)
     upstream = [] if is_random(original) else [name for name in values_upstream(original) if name in common]
     types = ValueTypes(original, shapes)
+    # The rest of the memory is for values spread over the model.
     near = _fitting(upstream, types, _MEMORY // 4)
-    left = _MEMORY - sum(map(types.size, near))
+    memory_left = _MEMORY - sum(map(types.size, near))
     others = (name for name in spread(masked_values(original, result)) if name not in near)
-    return near + _fitting(others, types, left)
+    return near + _fitting(others, types, memory_left)
 
 
 def _inner_names(original: onnx.ModelProto, result: onnx.ModelProto) -> set[str]:
@@ -164,13 +166,14 @@ def spread(names: Sequence[str]) -> list[str]:
 
 def chunks(names: Sequence[str], types: ValueTypes, memory: int) -> list[list[str]]:
     """Divide the names, in their order, into parts with at most a number of bytes, or with a single value."""
-    found: list[list[str]] = []
-    left = 0
+    parts: list[list[str]] = []
+    room = 0
     for name in names:
         size = types.size(name)
-        if not found or size > left:
-            found.append([])
-            left = memory
-        found[-1].append(name)
-        left -= size
-    return found
+        # A value larger than the memory gets a part of its own.
+        if not parts or size > room:
+            parts.append([])
+            room = memory
+        parts[-1].append(name)
+        room -= size
+    return parts

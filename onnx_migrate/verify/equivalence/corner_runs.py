@@ -167,18 +167,20 @@ def _is_stable(outputs: Values, moved: Values) -> bool:
 
     An output whose shape changes would not be compared on any feed.
     """
+    # The shapes come first, because elements of other shapes have no partners.
     if not _has_shapes_of(outputs, moved):
         return False
     for name, value in outputs.items():
-        for (_, one), (_, other) in zip(flatten(name, value), flatten(name, moved[name]), strict=True):
-            if one is None or other is None:
+        for (_, computed), (_, other) in zip(flatten(name, value), flatten(name, moved[name]), strict=True):
+            if computed is None or other is None:
                 continue
-            if np.array_equal(one, other):
+            if np.array_equal(computed, other):
                 continue
-            if not is_float(one):
+            # Any change of an integer is a jump.
+            if not is_float(computed):
                 return False
-            found = Difference.between(one, other)
-            if found.problem or found.largest > max(_STABLE, _STEPS * _eps(one)) * found.scale:
+            movement = Difference.between(computed, other)
+            if movement.problem or movement.largest > max(_STABLE, _STEPS * _eps(computed)) * movement.scale:
                 return False
     return True
 

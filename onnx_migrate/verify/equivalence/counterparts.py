@@ -35,25 +35,32 @@ class Counterparts:
         for proto in (named, first):
             sort_model(proto)
         constants = _constants(first), _constants(named)
-        known = {value.name: value.name for value in fed_inputs(named.graph)}
+        outer_names = {value.name: value.name for value in fed_inputs(named.graph)}
+        # A constant of the same data is the same value, whatever its name.
         by_content = {content: name for name, content in constants[0].items() if content}
         for name, content in constants[1].items():
-            known[name] = by_content.get(content, name) if constants[0].get(name) != content else name
-        found = match_changed(
-            first.graph.node, named.graph.node, known, (constants[0].keys(), constants[1].keys())
+            outer_names[name] = by_content.get(content, name) if constants[0].get(name) != content else name
+        matching = match_changed(
+            first.graph.node, named.graph.node, outer_names, (constants[0].keys(), constants[1].keys())
         )
         computed = {name for node in named.graph.node for name in node.output if name} - constants[1].keys()
+        # The names of outputs belong to the interface.
         fixed = {output.name for output in named.graph.output}
         wanted = {
             name: new
-            for name, new in found.renamed.items()
+            for name, new in matching.renamed.items()
+            # A name of an output must not move to another value.
             if name in computed and (name == new or not {name, new} & fixed)
         }
-        taken = {name for node in first.graph.node for name in node.output} | initializer_names(first.graph)
+        names_of_first = {name for node in first.graph.node for name in node.output} | initializer_names(
+            first.graph
+        )
         names = Names(first)
+        # Sorted, so that the generated names do not depend on a set's order.
         for name in sorted(computed - wanted.keys() - fixed):
-            wanted[name] = names.fresh(f"{name}_of_the_second") if name in taken else name
+            wanted[name] = names.fresh(f"{name}_of_the_second") if name in names_of_first else name
         held = set(wanted.values())
+        # A constant of `first` may hold the name now, so a value must not take it too.
         for name in constants[1]:  # a constant of the second model may have the name of a value of the first
             if name in held:
                 wanted[name] = names.fresh(f"{name}_of_the_second")
@@ -65,14 +72,14 @@ class Counterparts:
 def rename_values(graph: onnx.GraphProto, renamed: Mapping[str, str]) -> None:
     """Rename values of a graph, in place, in the nodes that compute or read them and in declarations, also in sub-graphs."""
     declared: Any = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
-    for item in [*declared, *(sparse.values for sparse in graph.sparse_initializer)]:
-        if item.name in renamed:
-            item.name = renamed[item.name]
+    for declaration in [*declared, *(sparse.values for sparse in graph.sparse_initializer)]:
+        if declaration.name in renamed:
+            declaration.name = renamed[declaration.name]
     for node in graph.node:
         for names in (node.input, node.output):
-            for place, name in enumerate(names):
+            for index, name in enumerate(names):
                 if name in renamed:
-                    names[place] = renamed[name]
+                    names[index] = renamed[name]
         for _, _, inner in subgraphs(node):
             rename_values(inner, renamed)
 
@@ -81,14 +88,17 @@ def _constants(proto: onnx.ModelProto) -> dict[str, bytes]:
     """Return the constants of the main graph by name, each with a digest of its data in the structure."""
     graph = proto.graph
     fed = {value.name for value in graph.input}
-    found = {tensor.name: _digest(tensor) for tensor in graph.initializer if tensor.name not in fed}
-    found |= {sparse.values.name: b"" for sparse in graph.sparse_initializer}
-    found |= {tensor.name: b"" for tensor in graph.initializer if tensor.name in fed}
+    constants = {tensor.name: _digest(tensor) for tensor in graph.initializer if tensor.name not in fed}
+    constants |= {sparse.values.name: b"" for sparse in graph.sparse_initializer}
+    # A caller may override these, so their data says nothing.
+    constants |= {tensor.name: b"" for tensor in graph.initializer if tensor.name in fed}
     for node in graph.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
             tensors = [attribute.t for attribute in node.attribute if attribute.name == "value"]
-            found[node.output[0]] = _digest(tensors[0]) if tensors else node.attribute[0].SerializeToString()
-    return found
+            constants[node.output[0]] = (
+                _digest(tensors[0]) if tensors else node.attribute[0].SerializeToString()
+            )
+    return constants
 
 
 def _digest(tensor: TensorProto) -> bytes:

@@ -109,20 +109,20 @@ class _Writer:
 
     def write(self, graph: onnx.GraphProto, around: _Body | None) -> _Flags:
         """Write flags into the bodies inside a graph, and return the values of the graph that have them."""
-        found: _Flags = []
+        flags: _Flags = []
         nodes: list[onnx.NodeProto] = []
         for node in graph.node:
             if _has_bodies(node) and (node.op_type != "Scan" or self.opset >= 9):  # Scan-8 is of batches
                 inside = [
                     (graph, _Body(_said(node, name, graph), around)) for name, _, graph in subgraphs(node)
                 ]
-                for body, of in [item for item in inside if item[0].node]:
-                    found += self._flags_of(node, body, of, nodes)
+                for body, of in [body_and_label for body_and_label in inside if body_and_label[0].node]:
+                    flags += self._flags_of(node, body, of, nodes)
             nodes.append(node)
-        if found:
+        if flags:
             del graph.node[:]
             graph.node.extend(nodes)
-        return found
+        return flags
 
     def _flags_of(
         self,
@@ -163,7 +163,7 @@ class _Writer:
 
 
 def _said(node: onnx.NodeProto, name: str, graph: onnx.GraphProto) -> str:
-    labels = [node_label(item) for item in graph.node]
+    labels = [node_label(inner_node) for inner_node in graph.node]
     shown = [*labels[:_MOST], *(["…"] if labels[_MOST:] else [])]
     return f"the {_BODIES[name]} of {node.op_type} {node_label(node)!r} ({count_of(len(labels), 'node')}: {', '.join(shown)})"
 

@@ -137,14 +137,17 @@ class FeedSearch:
         count, memory, size = len(self.feeds), memory_limit(), max(1, bytes_of(self.outputs[0]))
         in_time = count if seconds is None else int(_TIME * seconds / max(_RUNS * self.seconds, 1e-9))
         in_memory = count if memory is None else int(_MEMORY * memory / (_COPIES * size))
-        kept = max(1, min(count, in_time, in_memory))
-        if kept == count:
+        feed_count = max(1, min(count, in_time, in_memory))
+        if feed_count == count:
             return
-        self.feeds = spaced(self.feeds, kept)
+        # Feeds from the whole list show more than its beginning.
+        self.feeds = spaced(self.feeds, feed_count)
         cause = f"one run takes {self.seconds:.2g} s; --timeout allows more"
         if in_memory < in_time:
             cause = f"the outputs of one take {size_text(size)}; --memory-limit allows more"
-        self.notes.append(f"the models were run on {kept:,} of {count:,} sets of inputs, because {cause}")
+        self.notes.append(
+            f"the models were run on {feed_count:,} of {count:,} sets of inputs, because {cause}"
+        )
 
     def generate(self) -> None:
         """Find sizes that the model runs at, and run the distributions of input.
@@ -276,9 +279,9 @@ class FeedSearch:
         lengths = [source.choice.length for source in self._choices]
         equal_lengths = [index for index in refusals if lengths[index] != lengths[0]]
         for index in [*list(refusals)[:1], *equal_lengths[:1]]:
-            found = corrected(self._choices[index], self.run, refusals[index])
-            if found is not None:
-                self._source = found
+            corrected_source = corrected(self._choices[index], self.run, refusals[index])
+            if corrected_source is not None:
+                self._source = corrected_source
                 return self._try(_DISTRIBUTIONS[0])
         return False
 

@@ -131,9 +131,10 @@ class Findings:
         The runtime's optimiser then rounds a value before a quantisation differently in the two models, which makes it
         another whole number now and then.
         """
-        given = tolerance_for(self._tolerance, output).is_given
-        if given or not self._tolerance.quantum or (index, output) not in self._identical:
+        has_own_tolerance = tolerance_for(self._tolerance, output).is_given
+        if has_own_tolerance or not self._tolerance.quantum or (index, output) not in self._identical:
             return entries
+        # Entries that agree need no exception.
         agree = all(entry.agrees and not entry.doubt for entry in entries)
         if agree or not self.original.noise.are_rare_steps(entries, output, expected, value):
             return entries
@@ -150,8 +151,12 @@ class Findings:
             recorded = np.asarray(value)
             if output in self._random:
                 continue
-            given = tolerance_for(self._tolerance, output)
-            allowed = given if given.is_given else replace(OTHER_RUNTIME, quantum=given.quantum)
+            own_tolerance = tolerance_for(self._tolerance, output)
+            allowed = (
+                own_tolerance
+                if own_tolerance.is_given
+                else replace(OTHER_RUNTIME, quantum=own_tolerance.quantum)
+            )
             if judge(Observation(output, recorded, computed[output], allowed)).problem:
                 self.notes.append(
                     f"{feed.name}: the recorded output {output!r} is not compared, because the original itself"
@@ -318,18 +323,25 @@ class Findings:
     def _last_metrics(self) -> tuple[OutputMetrics, ...]:
         """Return the metrics in the configuration that ran last: with optimisation, as applications run a model."""
         by_output = {
-            item.output: item for metrics in (self._metrics or {}).values() for item in metrics.results
+            output_metrics.output: output_metrics
+            # Later configurations replace earlier ones.
+            for metrics in (self._metrics or {}).values()
+            for output_metrics in metrics.results
         }
         return tuple(by_output.values())
 
     def _undetermined(self) -> dict[str, float]:
-        found = self.original.noise.undetermined()
-        return {name: share for name, share in found.items() if name not in self.original.upstream.inner}
+        undetermined_shares = self.original.noise.undetermined()
+        return {
+            name: share
+            for name, share in undetermined_shares.items()
+            if name not in self.original.upstream.inner
+        }
 
     def _enter(self, entries: Sequence[Comparison]) -> None:
         for entry in entries:
-            known = self._found.get(entry.output)
-            self._found[entry.output] = entry if known is None else _worse(known, entry)
+            worst_so_far = self._found.get(entry.output)
+            self._found[entry.output] = entry if worst_so_far is None else _worse(worst_so_far, entry)
 
 
 def _worse(one: Comparison, other: Comparison) -> Comparison:

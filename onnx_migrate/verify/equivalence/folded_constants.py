@@ -53,9 +53,10 @@ def moved_constant(unsimplified: Runnable, simplified: Runnable) -> str:
 def _folded(unsimplified: onnx.ModelProto, simplified: onnx.ModelProto) -> dict[str, TensorProto]:
     """Return the narrow constants of the simplified model that nodes of the unsimplified one compute, by name."""
     constants = {name: tensor for name, tensor in stored(simplified).items() if tensor.data_type in _NARROW}
+    # A folded random number cannot be computed again.
     if not constants or is_random(unsimplified):
         return {}
     inputs = {value.name for value in fed_inputs(unsimplified.graph)}
     computed = {name for node in unsimplified.graph.node for name in node.output}
-    given = stored(unsimplified).keys() | dependents(unsimplified, inputs)
-    return {name: tensor for name, tensor in constants.items() if name in computed and name not in given}
+    not_folded = stored(unsimplified).keys() | dependents(unsimplified, inputs)
+    return {name: tensor for name, tensor in constants.items() if name in computed and name not in not_folded}

@@ -38,13 +38,15 @@ class CutModel:
     def __init__(self, runnable: Runnable, values: Mapping[str, Array], wanted: Sequence[str]) -> None:
         model = runnable.proto()
         graph = model.graph
+        # The node still computes the value, under another name; its readers get the value that is fed.
         for node in graph.node:
             for index, name in enumerate(node.output):
                 if name in values:
                     node.output[index] = name + _COMPUTED
         results = [name + _COMPUTED if name in values else name for name in wanted]
-        kept = needed_nodes(graph.node, results)
-        read = {name for node in kept for name in names_read(node)}
+        part_nodes = needed_nodes(graph.node, results)
+        # Only inputs that the remaining nodes read may be fed.
+        read = {name for node in part_nodes for name in names_read(node)}
         inputs = [value for value in graph.input if value.name in read]
         inputs += [_input(name, value) for name, value in values.items() if name in read]
         constants = [tensor for tensor in graph.initializer if tensor.name in read]
@@ -52,7 +54,7 @@ class CutModel:
         outputs = [onnx.ValueInfoProto(name=name) for name in results]
         shapes = [value for value in graph.value_info if value.name not in values]
         cut = onnx.GraphProto(
-            name=graph.name, node=kept, input=inputs, output=outputs, initializer=constants,
+            name=graph.name, node=part_nodes, input=inputs, output=outputs, initializer=constants,
             sparse_initializer=sparse, value_info=shapes,
         )  # fmt: skip
         graph.CopyFrom(cut)
@@ -119,32 +121,41 @@ def computed_by_both(
     `cuts` are the values at which both models are cut, if they turn out to be floats or bytes. With cuts, the function yields
     only such values and the `outputs`, which may have any type. Raises EvaluationError.
     """
-    what = "value by value" if cuts else "inner values"
+    stage = "value by value" if cuts else "inner values"
+    # Without cuts, the original computes all values in one run.
     cut_models = (original, result) if cuts else (result,)
     cut = frozenset(cuts)
     reads = Reads(original.model, cut), Reads(result.model, cut)
+    # A part reads values of earlier parts, which are not computed again.
     boundaries = [{name for side in reads for name in side.by(part)}.difference(part) for part in parts]
-    known: list[dict[str, Array]] = [{} for _ in feeds]  # for each feed, the values that later parts read
+    values_by_feed: list[dict[str, Array]] = [
+        {} for _ in feeds
+    ]  # for each feed, the values that later parts read
     for position, (part, boundary) in enumerate(zip(parts, boundaries, strict=True)):
-        given = {name: value for name, value in known[0].items() if name in boundary}
-        exposed = CutModel(original, given, part)
+        fed_values = {name: value for name, value in values_by_feed[0].items() if name in boundary}
+        exposed = CutModel(original, fed_values, part)
+        # Values that no later part reads free their memory.
         later = set().union(*boundaries[position + 1 :])
         models: list[CutModel] = []
         for index, feed in enumerate(feeds):
-            mark(f"original: running, {what}")
-            begin_run(what)
-            run = {**known[index], **exposed.run({**feed, **known[index]})}
+            mark(f"original: running, {stage}")
+            begin_run(stage)
+            run = {**values_by_feed[index], **exposed.run({**feed, **values_by_feed[index]})}
             values = {
                 name: run[name] for name in (*boundary, *part) if name in cut and _is_cut(run.get(name))
             }
-            known[index] = {name: value for name, value in run.items() if name in later and _is_cut(value)}
+            values_by_feed[index] = {
+                name: value for name, value in run.items() if name in later and _is_cut(value)
+            }
             wanted = [name for name in part if name in values or name in outputs] if cuts else part
+            # The models are the same for all feeds.
             models = models or [CutModel(model, values, wanted) for model in cut_models]
             inputs = {**feed, **values}
             ours = models[0].run(inputs) if cuts else run
+            # The values of the original may be large, and the result's run needs the memory.
             del run
-            mark(f"result: running, {what}")
-            begin_run(what)
+            mark(f"result: running, {stage}")
+            begin_run(stage)
             theirs = models[-1].run(inputs)
             for name in wanted:
                 yield name, ours[name], theirs[name]
@@ -167,12 +178,17 @@ def masked_difference(
     """
     start, difference, zeros = time.perf_counter(), "", tells_zeros_apart(original.model)
     names = masked_values(original.model, result.model)
-    left = [name for name in names if name not in known]
+    unknown_names = [name for name in names if name not in known]
     feed = run.feeds[0].inputs
-    parts = chunks(spread(left), ValueTypes(original.model, shapes_of(feed)), _MEMORY) if left else []
-    done = len(names) - len(left)
+    parts = (
+        chunks(spread(unknown_names), ValueTypes(original.model, shapes_of(feed)), _MEMORY)
+        if unknown_names
+        else []
+    )
+    # The next part may exceed the time, judged by the mean of the parts so far.
+    compared_count = len(names) - len(unknown_names)
     if parts and run.expensive:
-        return "", _limit_note(done, len(names))
+        return "", _limit_note(compared_count, len(names))
     for index, part in enumerate(parts):
         try:
             pairs = computed_by_both(original, result, [part], [feed])
@@ -182,10 +198,11 @@ def masked_difference(
             return "", text
         if difference:
             break
-        done += len(part)
+        compared_count += len(part)
         spent = time.perf_counter() - start
+        # One more part takes as long as the mean of the parts before.
         if index + 1 < len(parts) and spent * (index + 2) / (index + 1) > seconds:
-            return "", _limit_note(done, len(names))
+            return "", _limit_note(compared_count, len(names))
     return difference, ""
 
 

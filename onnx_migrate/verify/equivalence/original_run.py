@@ -232,13 +232,14 @@ def _look_further(
 
 def _note_weakness(search: FeedSearch, constant: list[str], corners: CornerRuns) -> None:
     """Note the outputs that corner feeds do not make vary either."""
+    # Outputs of other shapes cannot be compared with the usual ones.
     runs = [*search.outputs, *corners.of_shapes(search.outputs[0])] if constant else []
     uninformative = [output for output in uninformative_outputs(runs) if output in constant]
     if uninformative:
-        which = ", ".join(map(repr, uninformative[:5]))
+        output_names = ", ".join(map(repr, uninformative[:5]))
         search.notes.append(
             f"weak proof: constant, saturated, empty or NaN for all inputs tried, so that differences may not show:"
-            f" {which}; {VARYING_INPUTS}"
+            f" {output_names}; {VARYING_INPUTS}"
         )
 
 
@@ -276,24 +277,25 @@ def _open(original: Runnable, inner: Sequence[str]) -> tuple[Evaluator, tuple[st
 
 def _look_upstream(original: Runnable, search: FeedSearch, outputs: list[str]) -> Nearest:
     """Record the nearest varying values upstream of outputs that do not vary, if they are not in the run already made."""
-    found = None
+    nearest = None
+    # One run may already have recorded the values.
     if len(search.feeds) == 1:
-        found = nearest_among(original.model, outputs, {**search.outputs[0], **search.recorded})
-    if found is not None:
-        search.keep_recorded(found.inner)
+        nearest = nearest_among(original.model, outputs, {**search.outputs[0], **search.recorded})
+    if nearest is not None:
+        search.keep_recorded(nearest.inner)
     else:
         mark("original: running, values upstream of outputs that do not vary")
         inner = expose_inner_values(original, outputs, search.inputs)
-        found = inner.found
-        if found.names:
-            search.replace_model(inner.evaluator, inner.runs, found.inner)
-    for output, names in found.names.items():
-        which = ", ".join(map(repr, names[:5]))
+        nearest = inner.found
+        if nearest.names:
+            search.replace_model(inner.evaluator, inner.runs, nearest.inner)
+    for output, names in nearest.names.items():
+        inner_names = ", ".join(map(repr, names[:5]))
         search.notes.append(
             f"output {output!r} is the same for all inputs tried, so inner values that it is computed from are"
-            f" compared as well: {which}"
+            f" compared as well: {inner_names}"
         )
-    return found
+    return nearest
 
 
 def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more: bool) -> list[Values]:
@@ -320,24 +322,24 @@ def _run_again(model: Evaluator, search: FeedSearch, noise: Noise, *, once_more:
             f"ONNX Runtime's optimisation changes {output!r} of the original itself by more than 0.1 % of its"
             " largest value, as quantised kernels do. With optimisation, the result may differ by as much"
         )
-    kept = [{name: value for name, value in run.items() if name not in beyond} for run in again]
-    for index, run in enumerate(kept):
+    compared_runs = [{name: value for name, value in run.items() if name not in beyond} for run in again]
+    for index, run in enumerate(compared_runs):
         noise.observe(index, run)
     if not (once_more and search.expensive and affordable):
-        return kept
+        return compared_runs
     corner = search.feeds[count] if len(search.feeds) > count else None
     feed = corner or search.further()
     if feed is not None:
         with suppress(EvaluationError):  # these inputs may not fit
-            begin_run(f"input {len(kept) + 1}")
-            run = {name: value for name, value in model.run(feed.inputs).items() if name in kept[0]}
+            begin_run(f"input {len(compared_runs) + 1}")
+            run = {name: value for name, value in model.run(feed.inputs).items() if name in compared_runs[0]}
             if corner is not None:
                 noise.observe(count, run)
             else:
                 noise.assume(run)
                 search.feeds.append(feed)
-            kept.append(run)
-    return kept
+            compared_runs.append(run)
+    return compared_runs
 
 
 def _outputs_beyond(noise: Noise, again: Sequence[Values], share: float) -> set[str]:

@@ -44,6 +44,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     part reads it from the whole. With a `result`, the function also runs the result and the parts behind it, and compares the
     outputs like those of any result.
     """
+    # The parts must draw the same numbers as the whole.
     if random_outputs(chain.whole.model):
         chain = replace(
             chain,
@@ -52,6 +53,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
             result=chain.result and with_fixed_numbers(chain.result),
         )
     try:
+        # With values that became inputs, only the result takes the same inputs as the part.
         drawn = chain.parts[0] if chain.fed else chain.whole
         run = run_original(drawn, (chain.fed and chain.result) or drawn, settings)
         inner = [name for part in chain.parts for name in (*_inputs(part), *_outputs(part))]
@@ -64,6 +66,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
     mark("result: loading the parts")
     try:
         parts = [open_model(part, UNOPTIMIZED) for part in chain.parts]
+        # Each feed runs through all parts in turn.
         for feed in run.feeds:
             expected = exposed.run({**feed.inputs, **chain.fed})
             values = _run(parts, chain.parts, {**expected, **feed.inputs})
@@ -73,6 +76,7 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
                         return Verdict(
                             Kind.DIFFERS, f"a part does not compute what the whole does: {difference}"
                         )
+        # The verdict tells how much was tried.
         on = f"on {count_of(len(run.feeds), 'set')} of inputs"
         if chain.fed:
             names = listed(map(repr, chain.fed))
@@ -83,11 +87,11 @@ def prove_parts(chain: Chain, settings: Settings) -> Verdict:
             note = f"the part computes bit for bit what the whole model does there, {on}"
         if chain.result is None or chain.fed:
             return Verdict(Kind.VERIFIED, notes=(note,), exact=True)
-        found = _joined(chain, chain.result, run, settings)
+        comparison = _joined(chain, chain.result, run, settings)
     except EvaluationError as error:
         return Verdict(Kind.DIFFERS, f"a part does not {error.failed_to}: {error}", node=error.node)
-    joined = f"the result with the rest behind it, compared with the whole model: {found.summary}"
-    return replace(found, notes=(note, joined))
+    joined = f"the result with the rest behind it, compared with the whole model: {comparison.summary}"
+    return replace(comparison, notes=(note, joined))
 
 
 def _joined(chain: Chain, result: Runnable, run: OriginalRun, settings: Settings) -> Verdict:
@@ -108,8 +112,8 @@ def _run(models: Sequence[Evaluator], parts: Sequence[Runnable], given: Mapping[
     """Return the outputs of all parts, each run on the values of the parts before it, and on the given values."""
     computed: dict[str, Any] = {}
     for model, part in zip(models, parts, strict=True):
-        known = {**given, **computed}
-        computed.update(model.run({name: known[name] for name in _inputs(part)}))
+        available = {**given, **computed}
+        computed.update(model.run({name: available[name] for name in _inputs(part)}))
     return computed
 
 

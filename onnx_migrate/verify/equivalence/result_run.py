@@ -205,30 +205,36 @@ def distance(original: OriginalRun, other: Runnable, *, with_metrics: bool = Fal
     other positions comes before every difference of finite elements. With `with_metrics` the result has metrics.
     """
     mark(DISTANCE_STAGE)
-    found: list[Distance] = []
+    distances: list[Distance] = []
     metrics = Metrics()
     try:
         model = open_model(other, original.first)
         for feed, expected in zip(original.feeds, original.runs[original.first], strict=False):
+            # At corners, another type may compute something else by design.
             if feed.corner:
                 continue
-            given = model.run(feed.inputs)
-            for name in given.keys() & expected.keys() - original.upstream.inner:
+            outputs = model.run(feed.inputs)
+            for name in outputs.keys() & expected.keys() - original.upstream.inner:
                 if with_metrics:
-                    metrics.add(name, expected[name], given[name])
-                parts = paired(name, expected[name], given[name])
+                    metrics.add(name, expected[name], outputs[name])
+                parts = paired(name, expected[name], outputs[name])
                 if parts is None:
-                    found.append(Distance(name, float("inf"), 0.0, reshaped=True))
-                for part, one, another in parts or ():
-                    if one is None or another is None:
+                    distances.append(Distance(name, float("inf"), 0.0, reshaped=True))
+                for part, expected_part, another in parts or ():
+                    if expected_part is None or another is None:
                         continue
-                    measured, reshaped = Difference.between(one, another), one.shape != another.shape
+                    measured, reshaped = (
+                        Difference.between(expected_part, another),
+                        expected_part.shape != another.shape,
+                    )
+                    # Large numbers overflow in a narrow type by design.
                     if feed.name == WIDE and not reshaped and not measured.problem:
                         continue
+                    # Different shapes have no common scale.
                     scales = 0.0 if reshaped else scale_of(another), measured.scale
                     counted = not reshaped and np.isinf(measured.largest)
-                    differing = float(np.mean(one != another)) if counted else 0.0
-                    found.append(
+                    differing = float(np.mean(expected_part != another)) if counted else 0.0
+                    distances.append(
                         Distance(
                             part,
                             measured.largest,
@@ -242,7 +248,7 @@ def distance(original: OriginalRun, other: Runnable, *, with_metrics: bool = Fal
     except EvaluationError:
         return None
     farthest = max(
-        found,
+        distances,
         key=lambda item: (bool(item.problem), item.largest / (item.scale or 1.0), item.output),
         default=None,
     )

@@ -182,14 +182,16 @@ class SegmentCheck:
         """
         run, claimed = self._run, self._claimed
         assert claimed is not None
+        # Outputs come first, because inner values may differ without an effect.
         outputs = bit_differences(run, runs, self._random)
         inner, self._compared = recorded_difference(self._segment.original, claimed, run.recorded, runs[0])
+        # These values need much memory.
         for name in run.recorded.keys() - run.upstream.inner:
             runs[0].pop(name, None)
         run.recorded.clear()
         self._differs_inside = bool(inner) and not outputs
         self._unsimplified = {index: runs[index] for index in outputs}
-        difference = next((item.first for item in outputs.values()), inner)
+        difference = next((bit_difference.first for bit_difference in outputs.values()), inner)
         if self._exact:
             self.findings.add_bits(difference)
         if outputs or (self._exact and inner):
@@ -206,10 +208,11 @@ class SegmentCheck:
 
         `differences` are those of outputs, by the position of the feed; if there are none, inner values of the first differ.
         """
+        # A strict caller counts each bit.
         if self._strict:
             return
         feeds = [self._run.feeds[index].inputs for index in differences or [0]]
-        outputs = {name for item in differences.values() for name in item.outputs}
+        outputs = {name for bit_difference in differences.values() for name in bit_difference.outputs}
         computed = outputs - set(self._run.upstream.inner)
         explanation = explained(self._segment.original, claimed, feeds, computed)
         if explanation.cause and self._exact:
@@ -218,9 +221,10 @@ class SegmentCheck:
             self.findings.add_fault(explanation.cause)
         elif explanation.note:
             self.findings.explain_bits(difference, explanation.note)
+        # The noise then allows this difference in the later comparison.
         if explanation.proved:
-            for index, item in differences.items():
-                for name in item.outputs:
+            for index, bit_difference in differences.items():
+                for name in bit_difference.outputs:
                     self._run.noise.explain(index, name, runs[index][name])
 
     def _judge_simplification(self) -> None:

@@ -91,11 +91,12 @@ def _with_operands(original: Runnable, other: int) -> Runnable | None:
         ):
             continue
         nodes = located.body.node
-        for place in reversed(range(len(nodes))):
-            if written := _replaced_operand(nodes[place], located, types, names, other):
+        # From the end, so that insertions do not move the nodes that follow in the loop.
+        for node_index in reversed(range(len(nodes))):
+            if written := _replaced_operand(nodes[node_index], located, types, names, other):
                 replaced += 1
                 for node in reversed(written):
-                    nodes.insert(place, node)
+                    nodes.insert(node_index, node)
     return original.with_structure(model) if replaced else None
 
 

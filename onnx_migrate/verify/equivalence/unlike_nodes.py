@@ -45,17 +45,21 @@ class Unlike:
                 {*tensors, *_initializers(body)}
                 for tensors, body in zip(self._tensors, (before, after), strict=True)
             ]
-            made = {name for node in after.node for name in node.output}
-            known = {name: name for node in after.node for name in names_read(node) if name not in made}
-            known |= dict(zip(_inputs(after), _inputs(before), strict=False))
-            found = match_changed(before.node, after.node, known, (constants[0], constants[1]))
-            for place, node in enumerate(after.node):
-                partner = before.node[found.partner[place]] if place in found.partner else None
+            computed_names = {name for node in after.node for name in node.output}
+            outer_names = {
+                name: name for node in after.node for name in names_read(node) if name not in computed_names
+            }
+            # Inputs of bodies correspond by their position.
+            outer_names |= dict(zip(_inputs(after), _inputs(before), strict=False))
+            matching = match_changed(before.node, after.node, outer_names, (constants[0], constants[1]))
+            for index, node in enumerate(after.node):
+                partner = before.node[matching.partner[index]] if index in matching.partner else None
                 here = f"inside it {node.op_type} {node_label(node)!r}"
                 if partner is None:
                     return f"{here} has no counterpart in the original"
+                # A node agrees only if it also reads the same values.
                 wired = all(
-                    found.old(name) == old or (old in constants[0] and name in constants[1])
+                    matching.old(name) == old or (old in constants[0] and name in constants[1])
                     for old, name in zip(partner.input, node.input, strict=False)
                 )
                 if not wired or self.at(partner, node):

@@ -91,15 +91,16 @@ def expose_inner_values(
     """
     depth, looked_at = (like.depth, like.feeds) if like else (_DEPTHS[0], len(feeds))
     upstream = _Upstream(runnable.model)
+    # A deeper search costs more memory, so it comes only if needed.
     for reach in (depth, *(further for further in _DEPTHS if further > depth)):
         names = [name for output in outputs for layer in upstream.layers(output, reach) for name in layer]
         evaluator = open_model(runnable, configuration, [*names, *also])
         runs = list(run_each(evaluator, feeds))
-        found = _found(upstream, outputs, runs[:looked_at], last=reach >= _DEPTHS[-1])
-        if found is not None:
+        nearest = _found(upstream, outputs, runs[:looked_at], last=reach >= _DEPTHS[-1])
+        if nearest is not None:
             break
-    assert found is not None
-    return InnerValues(evaluator, runs, found)
+    assert nearest is not None
+    return InnerValues(evaluator, runs, nearest)
 
 
 def _found(
@@ -107,14 +108,17 @@ def _found(
 ) -> Nearest | None:
     """Return the values chosen among those that runs recorded; None if others are needed, unless this search is the `last`."""
     varies = {name: is_informative([run[name] for run in runs]) for name in (runs[0] if runs else ())}
-    found = {output: upstream.nearest(output, varies) for output in outputs}
-    if not last and any(None in names for names in found.values()):
+    nearest_by_output = {output: upstream.nearest(output, varies) for output in outputs}
+    if not last and any(None in names for names in nearest_by_output.values()):
         return None
     nearest = {
-        output: tuple(n for n in names if n and n not in upstream.outputs) for output, names in found.items()
+        output: tuple(n for n in names if n and n not in upstream.outputs)
+        for output, names in nearest_by_output.items()
     }
     nearest = {output: names for output, names in nearest.items() if names}
-    incomplete = frozenset(output for output, names in found.items() if None in names or "" in names)
+    incomplete = frozenset(
+        output for output, names in nearest_by_output.items() if None in names or "" in names
+    )
     depth = max((upstream.depth(output, names) for output, names in nearest.items()), default=1)
     return Nearest(nearest, incomplete, depth, len(runs))
 
@@ -155,23 +159,25 @@ class _Upstream:
         `varies` tells which exposed values vary. The key is "" for a path that reaches an input before a varying value. It is
         None for a path that reaches a value which was not exposed.
         """
-        found: dict[str | None, None] = {}
+        varying_values: dict[str | None, None] = {}
         seen: set[str] = set()
+        # An output that depends on no input has no varying value.
         stack = [output] if output in self._dependent else []
         while stack:
             name = stack.pop()
             if name in seen:
                 continue
             seen.add(name)
+            # The path ends without a varying value.
             if name in self._inputs:
-                found[""] = None
+                varying_values[""] = None
             elif name not in varies:
-                found[None] = None
+                varying_values[None] = None
             elif varies[name]:
-                found[name] = None
+                varying_values[name] = None
             else:
                 stack.extend(reversed(self._read(name)))
-        return found
+        return varying_values
 
     def _read(self, name: str) -> list[str]:
         """Return the values that a value is computed from and that depend on the elements of an input."""

@@ -69,13 +69,14 @@ class NodeSettings:
         the same.
         """
         for constant in read:
-            one, other = (tensors.get(constant) for tensors in self._tensors)
-            if one is None or other is None:
+            our_tensor, other = (tensors.get(constant) for tensors in self._tensors)
+            if our_tensor is None or other is None:
                 continue
-            arrays = numpy_helper.to_array(one), numpy_helper.to_array(other)
+            arrays = numpy_helper.to_array(our_tensor), numpy_helper.to_array(other)
             if difference := bit_difference(constant, *arrays):
                 return f"the constant {difference}"
-        nodes = [made[name] for made in self._producers]
+        nodes = [node_of[name] for node_of in self._producers]
+        # Other operators have other attributes.
         if nodes[0].op_type != nodes[1].op_type or nodes[0].domain != nodes[1].domain:
             return ""
         one_has, other_has = (_floats(node, model) for node, model in zip(nodes, self._models, strict=True))
@@ -87,23 +88,39 @@ class NodeSettings:
 
 def _floats(node: onnx.NodeProto, model: onnx.ModelProto) -> dict[str, float]:
     """Return the attributes of a node that are a float, with the defaults of its operator."""
-    found: dict[str, float] = {}
-    opset = next((item.version for item in model.opset_import if is_onnx(item.domain)), 1)
+    float_attributes: dict[str, float] = {}
+    opset = next(
+        (
+            attribute_entry.version
+            for attribute_entry in model.opset_import
+            if is_onnx(attribute_entry.domain)
+        ),
+        1,
+    )
     if is_onnx(node.domain) and onnx.defs.has(node.op_type, opset):
         for name, attribute in onnx.defs.get_schema(node.op_type, opset).attributes.items():
             if attribute.default_value.type == AttributeProto.FLOAT:
-                found[name] = attribute.default_value.f
-    found.update({item.name: item.f for item in node.attribute if item.type == AttributeProto.FLOAT})
-    return found
+                float_attributes[name] = attribute.default_value.f
+    float_attributes.update(
+        {
+            attribute_entry.name: attribute_entry.f
+            for attribute_entry in node.attribute
+            if attribute_entry.type == AttributeProto.FLOAT
+        }
+    )
+    return float_attributes
 
 
 def stored(model: onnx.ModelProto) -> dict[str, TensorProto]:
     """Return the tensors of the main graph's initializers and Constants, by the names of their values."""
-    found = {tensor.name: tensor for tensor in model.graph.initializer}
+    tensors_by_name = {tensor.name: tensor for tensor in model.graph.initializer}
     for node in model.graph.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
-            found.update(zip(node.output, (a.t for a in node.attribute if a.name == "value"), strict=False))
-    return found
+            tensors_by_name.update(
+                # Other forms of Constant hold no tensor.
+                zip(node.output, (a.t for a in node.attribute if a.name == "value"), strict=False)
+            )
+    return tensors_by_name
 
 
 def _tensors(model: onnx.ModelProto) -> dict[str, TensorProto]:
@@ -179,37 +196,41 @@ def first_difference(
     counts. It is computed from the values before the first of them. Values of operators in `unlike` may differ, because the
     runtime computes those operators differently in the two models. Raises EvaluationError.
     """
+    # Each run of a random operator gives other numbers.
     if is_random(original.model) or is_random(result.model):
         return ValueDifference(problem="the model contains random operators")
     types = ValueTypes(original.model, shapes_of(feeds[0]))
-    settings, made = NodeSettings(original.model, result.model), producers(result.model.graph)
+    settings, result_producers = NodeSettings(original.model, result.model), producers(result.model.graph)
     before = producers(original.model.graph)
-    computed = made.keys() & before.keys()
+    computed = result_producers.keys() & before.keys()
     outputs = [output.name for output in original.model.graph.output if output.name in computed]
     cuts = list(dict.fromkeys([*common_cuts(original.model, result.model, types), *outputs]))
     ulps = KERNEL_ULPS if claimed else UNCLAIMED_ULPS
     compared: set[str] = set()
 
     def differences(cuts: Sequence[str]) -> Iterator[tuple[str, str]]:
+        # All values at once may need too much memory.
         reads, parts = Reads(result.model, cuts), chunks(cuts, types, _MEMORY)
         for name, ours, theirs in computed_by_both(original, result, parts, feeds, cuts, outputs):
             problem = ""
             compared.add(name)
-            if made[name].op_type not in unlike:
+            if result_producers[name].op_type not in unlike:
                 halves = before[name].op_type == "Cast" and before[name].input[0] in types.halves
-                one, other = (_rounded_to_half(value) if halves else value for value in (ours, theirs))
-                problem = beyond_one_node(one, other, ulps)
+                our_value, other = (_rounded_to_half(value) if halves else value for value in (ours, theirs))
+                problem = beyond_one_node(our_value, other, ulps)
             if claimed and not problem and bit_difference(name, ours, theirs):
                 problem = settings.difference(name, reads.all_by([name]))
             if problem:
-                maker = f"{made[name].op_type} {node_label(made[name])!r}"
+                maker = f"{result_producers[name].op_type} {node_label(result_producers[name])!r}"
                 yield name, f"from the same inputs {maker} computes another {name!r}: {problem}"
 
+    # With a claim of identity, the first difference is the fault.
     if claimed:
         name, problem = next(differences(cuts), ("", ""))
         return ValueDifference(name, problem, frozenset(compared))
     problems = dict(differences(cuts))
     both = Reads(original.model, cuts), Reads(result.model, cuts)
+    # A value that is read by another differing value may be compensated there, so only the last one counts.
     followed = {read for name in problems for reads in both for read in reads.by([name])} & problems.keys()
     if followed:
         problems = dict(differences([name for name in cuts if name not in followed]))

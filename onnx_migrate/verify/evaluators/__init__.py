@@ -63,7 +63,7 @@ def open_model(runnable: Runnable, configuration: str, inner: Iterable[str] = ()
 
 @cache
 def _loaders() -> Mapping[str, Callable[[Runnable], Evaluator]]:
-    found: dict[str, Callable[[Runnable], Evaluator]] = {}
+    loaders: dict[str, Callable[[Runnable], Evaluator]] = {}
     for module in submodules(sys.modules[__name__]):
-        found.update(getattr(import_module(f"{__name__}.{module}"), "LOADERS", {}))
-    return found
+        loaders.update(getattr(import_module(f"{__name__}.{module}"), "LOADERS", {}))
+    return loaders

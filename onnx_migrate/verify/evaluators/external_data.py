@@ -40,18 +40,20 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
         yield str(runnable.path), None
         return
     structure = runnable.given or runnable.structure or b""
+    # Most models have no external data, and parsing takes longer than this search.
     if b"location" not in structure:  # the key of an entry of external_data
         yield structure, None
         return
     proto = ModelProto.FromString(structure)
-    found = [
+    external_tensors = [
         (tensor, runnable.external_data.payload(tensor))
         for tensor in tensors(proto)
         if tensor.data_location == TensorProto.EXTERNAL
     ]
-    files = {payload.path: payload for _, payload in found if isinstance(payload, FilePayload)}
+    files = {payload.path: payload for _, payload in external_tensors if isinstance(payload, FilePayload)}
     if _any_in_subgraphs(proto) or not _can_hold(len(files)):
         for each in files.values():
+            # Opening checks that the file is still the one that was loaded.
             each.open().close()
         yield structure, str(runnable.external_data.folder)
         for each in files.values():
@@ -59,8 +61,9 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
         return
     with ExitStack() as stack:
         opened = {path: stack.enter_context(each.open()).fileno() for path, each in files.items()}
-        for tensor, payload in found:
+        for tensor, payload in external_tensors:
             if isinstance(payload, FilePayload):
+                # The new location replaces the old entries.
                 del tensor.external_data[:]
                 location = f"{_DESCRIPTORS}/{opened[payload.path]}"
                 mark_external(tensor, location, payload.offset, payload.length)
@@ -80,8 +83,9 @@ def open_external_data(runnable: Runnable) -> Iterator[tuple[str | bytes, str | 
 
 def can_read_in_place(proto: ModelProto, weights: Weights) -> bool:
     """Return whether ONNX Runtime can read the data that `weights` keeps for a model in place, in files without a location."""
-    kept = {payload.path if isinstance(payload, FilePayload) else None for payload in weights.memory}
-    return None not in kept and not _any_in_subgraphs(proto) and _can_hold(len(kept) + 1)
+    # Data in memory has no file that could be read in place.
+    data_files = {payload.path if isinstance(payload, FilePayload) else None for payload in weights.memory}
+    return None not in data_files and not _any_in_subgraphs(proto) and _can_hold(len(data_files) + 1)
 
 
 def _any_in_subgraphs(proto: ModelProto) -> bool:
@@ -90,7 +94,10 @@ def _any_in_subgraphs(proto: ModelProto) -> bool:
         tensor.data_location == TensorProto.EXTERNAL
         for key, body in nested_bodies(proto.graph)
         if key and isinstance(body, GraphProto)
-        for tensor in (*body.initializer, *(item.t for node in body.node for item in node.attribute))
+        for tensor in (
+            *body.initializer,
+            *(attribute.t for node in body.node for attribute in node.attribute),
+        )
     )
 
 

@@ -107,9 +107,9 @@ class ForeignProcess:
 
     def run(self, feed: Mapping[str, Any]) -> dict[str, Any]:
         """Run the loaded model and return the value of each output by name. Raises EvaluationError."""
-        found = self._program.folder / "found.npz"
-        self._ask({"run": self._write(feed, loading=False), "write": str(found)}, loading=False)
-        with np.load(found, allow_pickle=False) as file:
+        results_path = self._program.folder / "found.npz"
+        self._ask({"run": self._write(feed, loading=False), "write": str(results_path)}, loading=False)
+        with np.load(results_path, allow_pickle=False) as file:
             values = [file[name] for name in file.files]
         if len(values) != len(self._outputs):
             raise EvaluationError(

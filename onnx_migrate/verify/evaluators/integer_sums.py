@@ -131,22 +131,25 @@ def _write_unsigned(located: LocatedBody, types: TypeTable, names: Names) -> int
     written: dict[str, str] = {}
     changed = 0
     for node in located.body.node:
-        found = [
+        affected = [
             product for product in _products(node) if _is_affected(node, product, located, function, types)
         ]
-        for product in found:
+        for product in affected:
             for index in (product.second, product.second_zero):
+                # Omitted inputs at the end get a place.
                 node.input.extend([""] * (index + 1 - len(node.input)))
                 name = node.input[index]
+                # One conversion serves all nodes.
                 if name not in written:
                     written[name] = names.fresh(f"{name or 'zero'}_as_uint8")
                     nodes.extend(_raised(name, written[name], names))
                 node.input[index] = written[name]
-        changed += bool(found)
+        changed += bool(affected)
         nodes.append(node)
     if written:
         del located.body.node[:]
         located.body.node.extend(nodes)
+        # The written nodes are of ai.onnx, which a function of another domain need not import.
         if not any(is_onnx(entry.domain) for entry in owner.opset_import):
             owner.opset_import.append(helper.make_opsetid("", 13))
     return changed
@@ -162,8 +165,12 @@ def _is_affected(
     """Whether a node multiplies uint8 by int8, in this order; a first operand of unknown type counts as uint8."""
 
     def dtype(*indices: int) -> int | None:
-        given = (node.input[index] for index in indices if index < len(node.input) and node.input[index])
-        return next(filter(None, (types.lookup(function, located.key, name).dtype for name in given)), None)
+        operand_names = (
+            node.input[index] for index in indices if index < len(node.input) and node.input[index]
+        )
+        return next(
+            filter(None, (types.lookup(function, located.key, name).dtype for name in operand_names)), None
+        )
 
     first = TensorProto.UINT8 if product.first is None else dtype(product.first, product.first_zero)
     if first == TensorProto.INT8:

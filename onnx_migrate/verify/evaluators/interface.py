@@ -148,12 +148,15 @@ def with_defaults_as(runnable: Runnable, other: Runnable, fed: Container[str]) -
     if model.ir_version < 4:  # all initializers are constants, though listed
         return runnable
     listed = {value.name for value in model.graph.input} & initializer_names(model.graph)
+    # These inputs are constants in the other model.
     constants = listed - {value.name for value in other.model.graph.input}
     if all(name in fed for name in constants):
         return runnable
-    kept = [value for value in model.graph.input if value.name not in constants or value.name in fed]
+    remaining_inputs = [
+        value for value in model.graph.input if value.name not in constants or value.name in fed
+    ]
     del model.graph.input[:]
-    model.graph.input.extend(kept)
+    model.graph.input.extend(remaining_inputs)
     return runnable.with_structure(model)
 
 

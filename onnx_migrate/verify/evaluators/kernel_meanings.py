@@ -82,9 +82,13 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
         pools = pools_by_rows(body) if (opset or 19) < 19 else {}
         for node in body.node:
             if node.domain == _DOMAIN and node.op_type == "MatMulNBits":
-                levels = [item for item in node.attribute if item.name == "accuracy_level" and item.i]
-                for item in levels:
-                    item.i = 0
+                levels = [
+                    attribute
+                    for attribute in node.attribute
+                    if attribute.name == "accuracy_level" and attribute.i
+                ]
+                for attribute in levels:
+                    attribute.i = 0
                 changed += len(levels)
                 notes.update([ACCURACY_NOTE] if levels else ())
             elif node.domain == _DOMAIN and node.op_type == "MultiHeadAttention":
@@ -93,6 +97,7 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
         steps = as_floats(located, lambda: transforms.types) if (opset or 0) >= 10 and not optimize else {}
         products = transforms.products(located)
         written = {**_checked(body), **pools, **skips, **steps, **products}
+        # From the end, so that the indices of earlier nodes stay valid.
         for index in sorted(written, reverse=True):
             nodes = written[index](body.node[index], names)
             del body.node[index]
@@ -108,13 +113,14 @@ def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[i
 
 def _checked(body: Body) -> dict[int, Written]:
     """Return for the places of the nodes that gather from a quantised table how they refuse indices beyond its end."""
-    found: dict[int, Written] = {}
-    dims = {item.name: item.dims for item in getattr(body, "initializer", ())}
+    written_by_index: dict[int, Written] = {}
+    dims = {entry.name: entry.dims for entry in getattr(body, "initializer", ())}
     for index, node in enumerate(body.node):
+        # Only a table whose size is known can be checked.
         if node.op_type == "GatherBlockQuantized" and node.domain == _DOMAIN and node.input[2] in dims:
-            axis = next((item.i for item in node.attribute if item.name == "gather_axis"), 0)
-            found[index] = partial(_with_checked_indices, length=dims[node.input[2]][axis])
-    return found
+            axis = next((entry.i for entry in node.attribute if entry.name == "gather_axis"), 0)
+            written_by_index[index] = partial(_with_checked_indices, length=dims[node.input[2]][axis])
+    return written_by_index
 
 
 def _with_checked_indices(node: onnx.NodeProto, names: Names, *, length: int) -> list[onnx.NodeProto]:
@@ -127,7 +133,9 @@ def _with_checked_indices(node: onnx.NodeProto, names: Names, *, length: int) ->
 
 def _skips(body: Body) -> dict[int, Written]:
     """Return how the nodes are run, by place, that add and normalise float32, whose scales are constants that say so."""
-    names = {item.name for item in getattr(body, "initializer", ()) if item.data_type == TensorProto.FLOAT}
+    names = {
+        tensor.name for tensor in getattr(body, "initializer", ()) if tensor.data_type == TensorProto.FLOAT
+    }
     return {
         index: _as_sum
         for index, node in enumerate(body.node)
@@ -137,15 +145,16 @@ def _skips(body: Body) -> dict[int, Written]:
 
 def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
     """Return nodes that add the inputs, and the LayerNormalization of the sum."""
+    # Omitted inputs at the end count as empty.
     x, skip, gamma, beta, bias = [*node.input, "", ""][:5]
-    given = [item for item in (x, skip, bias) if item]
+    summands = [entry for entry in (x, skip, bias) if entry]
     total = (node.output[3] if len(node.output) > 3 else "") or names.fresh(f"{node.output[0]}_sum")
-    sums = [*(names.fresh(f"{node.output[0]}_part") for _ in given[2:]), total]
-    nodes, left = [], given[0]
-    for right, name in zip(given[1:], sums, strict=True):
-        nodes.append(helper.make_node("Add", [left, right], [name]))
-        left = name
-    epsilon = next((item.f for item in node.attribute if item.name == "epsilon"), 1e-12)
+    sums = [*(names.fresh(f"{node.output[0]}_part") for _ in summands[2:]), total]
+    nodes, running_sum = [], summands[0]
+    for right, name in zip(summands[1:], sums, strict=True):
+        nodes.append(helper.make_node("Add", [running_sum, right], [name]))
+        running_sum = name
+    epsilon = next((entry.f for entry in node.attribute if entry.name == "epsilon"), 1e-12)
     return [
         *nodes,
         helper.make_node(
@@ -161,7 +170,7 @@ def _as_sum(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
 def _with_outputs(node: onnx.NodeProto, names: Names) -> int:
     """Give a node its second and third output if it lacks them; return whether it did."""
     node.output.extend([""] * (3 - len(node.output)))
-    missing = [place for place in (1, 2) if not node.output[place]]
-    for place in missing:
-        node.output[place] = names.fresh(f"{node.output[0]}_present")
+    missing = [index for index in (1, 2) if not node.output[index]]
+    for index in missing:
+        node.output[index] = names.fresh(f"{node.output[0]}_present")
     return int(bool(missing))

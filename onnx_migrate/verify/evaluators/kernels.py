@@ -32,9 +32,10 @@ def computed_by_body(model: onnx.ModelProto) -> frozenset[str]:
     used = {node.op_type for node in all_nodes(model) if is_onnx(node.domain)} - {"Constant"}
     return frozenset(
         operator
+        # The installed ONNX Runtime may know fewer operators than the model uses.
         for operator in used & versions.keys()
-        if (known := [version for version in versions[operator] if version <= opset])
-        and not any(_takes(kernel, max(known)) for kernel in kernels.get(operator, ()))
+        if (usable_versions := [version for version in versions[operator] if version <= opset])
+        and not any(_takes(kernel, max(usable_versions)) for kernel in kernels.get(operator, ()))
     )
 
 
@@ -49,20 +50,20 @@ def _versions() -> Mapping[str, set[int]]:
     """Return the versions of the operators that ONNX Runtime knows; none if it does not list them or its kernels."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    found: dict[str, set[int]] = {}
+    versions_by_operator: dict[str, set[int]] = {}
     if hasattr(state, "get_all_operator_schema") and hasattr(state, "get_all_opkernel_def"):
         for schema in state.get_all_operator_schema():
             if is_onnx(schema.domain):
-                found.setdefault(schema.name, set()).add(schema.since_version)
-    return found
+                versions_by_operator.setdefault(schema.name, set()).add(schema.since_version)
+    return versions_by_operator
 
 
 @cache
 def _kernels() -> Mapping[str, set[tuple[int, int]]]:
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-    found: dict[str, set[tuple[int, int]]] = {}
+    kernel_ranges: dict[str, set[tuple[int, int]]] = {}
     for kernel in state.get_all_opkernel_def():
         if is_onnx(kernel.domain) and kernel.provider == "CPUExecutionProvider":
-            found.setdefault(kernel.op_name, set()).add(kernel.version_range)
-    return found
+            kernel_ranges.setdefault(kernel.op_name, set()).add(kernel.version_range)
+    return kernel_ranges

@@ -157,15 +157,16 @@ def _options(runnable: Runnable, folder: str | None, *, optimize: bool, exact: b
 
 def _threads() -> int:
     """Return how many threads a model runs on: four, or as many as there are cores, or as OMP_NUM_THREADS allows."""
-    given = os.environ.get("OMP_NUM_THREADS", "")
-    return min(4, int(given) if given.isdigit() and int(given) else os.cpu_count() or 1)
+    omp_threads = os.environ.get("OMP_NUM_THREADS", "")
+    return min(4, int(omp_threads) if omp_threads.isdigit() and int(omp_threads) else os.cpu_count() or 1)
 
 
 def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
     text = shortened(str(error))[:_LONGEST]
+    # Lack of memory is no fault of the model.
     raise_if_out_of_memory(error, without_source_locations(text))
-    found = _NODE.search(text)
-    node = (found["name"] or found["other"] or "") if found else ""
+    node_in_text = _NODE.search(text)
+    node = (node_in_text["name"] or node_in_text["other"] or "") if node_in_text else ""
     return EvaluationError(
         without_source_locations(text), node, loading=loading, limit=loading and _is_limit_of_runtime(text)
     )
@@ -173,11 +174,11 @@ def _evaluation_error(error: Exception, *, loading: bool) -> EvaluationError:
 
 def _is_limit_of_runtime(text: str) -> bool:
     """Whether a message says that this release lacks an opset, IR version or kernel that the standard has."""
-    found = _LIMIT.search(text)
-    if found is None or found["op"] is None:
-        return found is not None
+    limit_in_text = _LIMIT.search(text)
+    if limit_in_text is None or limit_in_text["op"] is None:
+        return limit_in_text is not None
     try:  # no schema at this opset: the model is at fault
-        onnx.defs.get_schema(found["op"], int(found["opset"]))
+        onnx.defs.get_schema(limit_in_text["op"], int(limit_in_text["opset"]))
     except onnx.defs.SchemaError:
         return False
     return True
@@ -186,8 +187,8 @@ def _is_limit_of_runtime(text: str) -> bool:
 def without_source_locations(text: str) -> str:
     """Return a message on one line, without status codes and positions in ONNX Runtime's source."""
     text = shortened(text)[:_LONGEST]
-    if (found := _NEWEST.search(text)) is not None:
-        return f"its newest opset is {found[1]}"
+    if (newest_in_text := _NEWEST.search(text)) is not None:
+        return f"its newest opset is {newest_in_text[1]}"
     return one_line(_STATUS.sub(r"\1 \2: ", " ".join(_SOURCE_LOCATION.sub("", text).split())))
 
 

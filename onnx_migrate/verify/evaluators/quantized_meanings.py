@@ -44,13 +44,15 @@ _FLOATS = {"QLinearAdd": 8, "QLinearMul": 8, "QLinearGlobalAveragePool": 5}
 
 def pools_by_rows(body: Body) -> dict[int, Written]:
     """Return how the nodes are run, by place, that average windows of two axes over dequantised values, which a Div reads."""
+    # Few models have such a pool.
     if not any(node.op_type == "AveragePool" for node in body.node):
         return {}
-    made = producers(body)
+    producer_of = producers(body)
 
     def source(name: str) -> onnx.NodeProto:
-        node = made.get(name, onnx.NodeProto())
-        return made.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
+        node = producer_of.get(name, onnx.NodeProto())
+        # A Transpose moves the values only.
+        return producer_of.get(node.input[0], onnx.NodeProto()) if node.op_type == "Transpose" else node
 
     read = (source(node.input[0]) for node in body.node if node.op_type == "Div")
     pools = {node.output[0] for node in read if node.op_type == "AveragePool" and is_onnx(node.domain)}
@@ -66,14 +68,14 @@ def pools_by_rows(body: Body) -> dict[int, Written]:
 
 def as_floats(located: LocatedBody, types: Callable[[], TypeTable]) -> dict[int, Written]:
     """Return how the nodes that round in another way are run, by place; a pool with the channels last needs a known rank."""
-    found: dict[int, Written] = {}
+    written_by_index: dict[int, Written] = {}
     for index, node in enumerate(located.body.node):
         if node.domain == "com.microsoft" and sum(map(bool, node.input)) == _FLOATS.get(node.op_type):
-            if not any(item.name == "channels_last" and item.i for item in node.attribute):
-                found[index] = _by_floats
+            if not any(attribute.name == "channels_last" and attribute.i for attribute in node.attribute):
+                written_by_index[index] = _by_floats
             elif (shape := types().lookup(None, located.key, node.input[0]).shape) is not None:
-                found[index] = partial(_by_floats, channels_last=len(shape))
-    return found
+                written_by_index[index] = partial(_by_floats, channels_last=len(shape))
+    return written_by_index
 
 
 def _by_floats(node: onnx.NodeProto, names: Names, *, channels_last: int = 0) -> list[onnx.NodeProto]:
@@ -82,25 +84,29 @@ def _by_floats(node: onnx.NodeProto, names: Names, *, channels_last: int = 0) ->
     *triples, scale, zero = node.input
     values = [write.put("DequantizeLinear", *triples[at : at + 3]) for at in range(0, len(triples), 3)]
     if channels_last:
+        # The pool of the standard has its channels second.
         values = [write.put("Transpose", *values, perm=[0, channels_last - 1, *range(1, channels_last - 1)])]
-    found = write.put(node.op_type.removeprefix("QLinear"), *values)
+    computed = write.put(node.op_type.removeprefix("QLinear"), *values)
     if channels_last:
-        found = write.put("Transpose", found, perm=[0, *range(2, channels_last), 1])
-    return write.end(write.put("QuantizeLinear", found, scale, zero))
+        computed = write.put("Transpose", computed, perm=[0, *range(2, channels_last), 1])
+    return write.end(write.put("QuantizeLinear", computed, scale, zero))
 
 
 def _numbers(node: onnx.NodeProto, name: str) -> Sequence[int]:
-    return next((item.ints for item in node.attribute if item.name == name), ())
+    return next((attribute.ints for attribute in node.attribute if attribute.name == name), ())
 
 
 def _by_rows(node: onnx.NodeProto, names: Names) -> list[onnx.NodeProto]:
     """Return nodes that pool over a third axis of length 1 as well."""
     write = WrittenNodes(node.output[0], names)
     pool = onnx.NodeProto.FromString(node.SerializeToString())
-    for item in pool.attribute:
-        if item.type == AttributeProto.INTS:
-            given = list(item.ints)
-            item.ints[:] = [*given[:2], 0, *given[2:], 0] if item.name == "pads" else [*given, 1]
+    for attribute in pool.attribute:
+        if attribute.type == AttributeProto.INTS:
+            numbers = list(attribute.ints)
+            attribute.ints[:] = (
+                [*numbers[:2], 0, *numbers[2:], 0] if attribute.name == "pads" else [*numbers, 1]
+            )
+    # A 0 copies the length of an axis.
     pool.input[0] = write.put("Reshape", node.input[0], write.constant([0, 0, 0, 0, 1]))
     pool.output[0] = names.fresh(f"{node.output[0]}_pooled")
     write.nodes.append(pool)

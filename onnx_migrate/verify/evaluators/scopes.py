@@ -85,6 +85,6 @@ def _rename(frame: Frame, renamed: dict[Value, str]) -> None:
         declared.name = renamed.get(value, declared.name) if value is not None else declared.name
     for step in frame.steps:
         for names, values in ((step.node.input, step.inputs), (step.node.output, step.outputs)):
-            for place, value in enumerate(values):
+            for index, value in enumerate(values):
                 if value is not None and value in renamed:
-                    names[place] = renamed[value]
+                    names[index] = renamed[value]

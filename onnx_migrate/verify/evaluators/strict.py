@@ -166,32 +166,37 @@ class _Wrapping:
     @staticmethod
     def _rounds_computed(step: Step) -> bool:
         """Return whether a node casts a computed float32, or an input, to float16."""
-        given, made = step.inputs[0] if step.inputs else None, step.outputs[0] if step.outputs else None
+        source, cast_output = (
+            step.inputs[0] if step.inputs else None,
+            step.outputs[0] if step.outputs else None,
+        )
         return (
             step.is_a("Cast")
-            and (given is not None and given.dtype == TensorProto.FLOAT and given.tensor is None)
-            and (made is not None and made.dtype == TensorProto.FLOAT16)
+            and (source is not None and source.dtype == TensorProto.FLOAT and source.tensor is None)
+            and (cast_output is not None and cast_output.dtype == TensorProto.FLOAT16)
         )
 
     def _wrap(self, step: Step) -> None:
         node = step.node
         exact = is_exact(step) and all(value.dtype != TensorProto.FLOAT for value in step.read)
-        for place, value in enumerate(step.inputs):
+        for index, value in enumerate(step.inputs):
             if value is not None and value.dtype in NARROW:
-                node.input[place] = self._widened(value)
+                node.input[index] = self._widened(value)
+        # An attribute that states a narrow type would narrow the result again.
         attribute = TYPE_BY_ATTRIBUTE.get(node.op_type) if not step.domain else None
         for stated in node.attribute:
             if stated.name == attribute and stated.i in NARROW:
                 stated.i = TensorProto.FLOAT
         self._nodes.append(node)
-        for place, value in enumerate(step.outputs):
+        for index, value in enumerate(step.outputs):
             if value is not None and value.dtype in NARROW:
                 wide = self._names.fresh(f"{value.name}_wide")
-                node.output[place] = wide
+                node.output[index] = wide
                 if not exact:
                     self._round(wide, value.name, value.dtype)
                     continue
                 self._wide[value] = wide
+                # Some readers still need the value in its narrow type.
                 if self._is_read_narrow(value):
                     self._cast(wide, value.name, value.dtype)
 
@@ -227,13 +232,16 @@ class _Wrapping:
         if value not in self._wide:
             self._wide[value] = wide = self._names.fresh(f"{value.name}_widened")
             tensor = None if value.name in self._sparse else value.tensor
+            # Data in files is not read here, so the model casts it.
             if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
                 self._cast(value.name, wide, TensorProto.FLOAT)
             else:
                 held = numbers(onnx.numpy_helper.to_array(tensor)).astype("<f4").tobytes()
                 stored = TensorProto(data_type=TensorProto.FLOAT, dims=tensor.dims, raw_data=held)
-                given = onnx.AttributeProto(name="value", type=onnx.AttributeProto.TENSOR, t=stored)
-                self._nodes.append(onnx.NodeProto(op_type="Constant", output=[wide], attribute=[given]))
+                value_attribute = onnx.AttributeProto(name="value", type=onnx.AttributeProto.TENSOR, t=stored)
+                self._nodes.append(
+                    onnx.NodeProto(op_type="Constant", output=[wide], attribute=[value_attribute])
+                )
         return self._wide[value]
 
     def _cast(self, source: str, target: str, kind: int) -> None:
@@ -274,16 +282,19 @@ def _round_constants(frame: Frame, kind: int, names: Names, *, stored: bool) -> 
     nodes: list[onnx.NodeProto] = []
     for value in frame.values.values():
         is_input = value.maker is None and value.tensor is None and not frame.key
+        # Only inputs and constants of float32 are rounded here.
         if value.dtype != TensorProto.FLOAT or not (is_input or _fits(value.tensor, kind)):
             continue
         if stored and (value.tensor is None or prod(value.tensor.dims) <= STORED_ONCE):
             continue
-        readers = [(step, place) for step, place in value.readers if _takes(step, place, kind)]
+        readers = [
+            (step, input_index) for step, input_index in value.readers if _takes(step, input_index, kind)
+        ]
         if readers:
             narrowed, rounded = names.fresh(f"{value.name}_narrow"), names.fresh(f"{value.name}_rounded")
             nodes += rounding(value.name, narrowed, rounded, kind)
-        for step, place in readers:
-            step.node.input[place] = rounded
+        for step, input_index in readers:
+            step.node.input[input_index] = rounded
     return nodes
 
 

@@ -39,12 +39,14 @@ def switched(
     frames, names = frames_of(model, TypeTable(model)), Names(model)
     narrow = {
         name
-        for made in frames_of(result.model, TypeTable(result.model))
-        for name, value in made.values.items()
+        for result_frame in frames_of(result.model, TypeTable(result.model))
+        for name, value in result_frame.values.items()
         if value.dtype == kind or _widens(value, kind)
     }
-    switches = [names.fresh(f"keep_{place}") for place in range(len(groups))]
-    by_place = {place: switch for switch, group in zip(switches, groups, strict=True) for place in group}
+    switches = [names.fresh(f"keep_{group_index}") for group_index in range(len(groups))]
+    by_place = {
+        group_index: switch for switch, group in zip(switches, groups, strict=True) for group_index in group
+    }
     by_step = {
         step: by_place.get((frame.key, step.node.output[0])) for frame in frames for step in frame.steps
     }
@@ -57,8 +59,8 @@ def switched(
 
 def _widens(value: Value, kind: int) -> bool:
     """Return whether a Cast makes a value from one of a type, for example for an output that keeps its own type."""
-    given = value.maker.inputs[0] if value.maker is not None and value.maker.is_a("Cast") else None
-    return given is not None and given.dtype == kind
+    cast_source = value.maker.inputs[0] if value.maker is not None and value.maker.is_a("Cast") else None
+    return cast_source is not None and cast_source.dtype == kind
 
 
 class _Rounding:
@@ -105,26 +107,29 @@ class _Rounding:
         self._frame.body.node.extend(self._nodes)
 
     def _round_weights(self, step: Step) -> None:
-        for place, value in enumerate(step.inputs):
+        for index, value in enumerate(step.inputs):
             if value is not None and self._is_weight(value):
-                step.node.input[place] = self._rounded(value, self._read, self._nodes)
+                step.node.input[index] = self._rounded(value, self._read, self._nodes)
 
     def _choose(self, switch: str, steps: list[Step]) -> None:
         """Write nodes of one group; none of them reads the output of a node that stands between them."""
         inside = {*steps}
-        given = {
+        inner_names = {
             value.name: self._names.fresh(f"{value.name}_inside")
             for step in steps
             for value in step.made
             if value.is_output or any(reader not in inside for reader, _ in value.readers)
         }
-        kept = [_copy(step.node) for step in steps]
+        plain_nodes = [_copy(step.node) for step in steps]
         rounding = self._rounding(steps, {})
-        if len(rounding) == len(kept):  # nothing is rounded
-            self._nodes += kept
+        # An If costs time, and is useless without rounding.
+        if len(rounding) == len(plain_nodes):  # nothing is rounded
+            self._nodes += plain_nodes
             return
-        then, otherwise = _branch(kept, given), _branch(rounding, given)
-        chosen = onnx.helper.make_node("If", [switch], [*given], then_branch=then, else_branch=otherwise)
+        then, otherwise = _branch(plain_nodes, inner_names), _branch(rounding, inner_names)
+        chosen = onnx.helper.make_node(
+            "If", [switch], [*inner_names], then_branch=then, else_branch=otherwise
+        )
         self._nodes.append(chosen)
 
     def _rounding(self, steps: Sequence[Step], read: dict[Value, str]) -> list[onnx.NodeProto]:
@@ -133,17 +138,18 @@ class _Rounding:
         for step in steps:
             node = _copy(step.node)
             is_narrow = not self._weights and any(value.name in self._narrow for value in step.made)
+            # Moving elements does not round.
             computes = is_narrow and not self._only_moves(step)
-            for place, value in enumerate(step.inputs):
+            for index, value in enumerate(step.inputs):
                 if value is None:
                     continue
                 if self._weights if self._is_weight(value) else computes and self._is_rounded(value, step):
-                    node.input[place] = self._rounded(value, read, nodes)
+                    node.input[index] = self._rounded(value, read, nodes)
             nodes.append(node)
-            for place, value in enumerate(step.outputs if computes else ()):
+            for index, value in enumerate(step.outputs if computes else ()):
                 if value is not None and value.dtype == TensorProto.FLOAT and value.name in self._narrow:
-                    node.output[place] = self._names.fresh(f"{value.name}_wide")
-                    nodes += self._round(node.output[place], value.name)
+                    node.output[index] = self._names.fresh(f"{value.name}_wide")
+                    nodes += self._round(node.output[index], value.name)
         return nodes
 
     def _rounded(self, value: Value, read: dict[Value, str], nodes: list[onnx.NodeProto]) -> str:
@@ -189,8 +195,10 @@ class _Rounding:
         return self._wide[value, switch]
 
     def _moves_wide(self, step: Step, switch: str | None) -> bool:
-        given = [value for value in step.read if value.dtype == TensorProto.FLOAT and value.tensor is None]
-        return any(self._may_be_wide(value, switch) for value in given)
+        wide_inputs = [
+            value for value in step.read if value.dtype == TensorProto.FLOAT and value.tensor is None
+        ]
+        return any(self._may_be_wide(value, switch) for value in wide_inputs)
 
     def _only_moves(self, step: Step) -> bool:
         return is_exact(step) and not any(map(self._is_wide_constant, step.inputs))

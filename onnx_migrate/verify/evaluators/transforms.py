@@ -56,14 +56,14 @@ class Transforms:
     def _found(
         self, located: LocatedBody, stored: Mapping[str, TensorProto]
     ) -> Iterator[tuple[int, Written]]:
-        for place, node in enumerate(located.body.node):
-            settings = {item.name: item.i for item in node.attribute}
+        for node_index, node in enumerate(located.body.node):
+            settings = {attribute.name: attribute.i for attribute in node.attribute}
             inputs = [*node.input, "", "", ""]
             if node.op_type == "STFT" and settings.get("onesided", 1):
                 window = stored.get(inputs[2])
                 length = _number(stored.get(inputs[3])) or (window.dims[0] if window is not None else 0)
                 if _loses_digits(length):
-                    yield place, partial(_stft, length=length)
+                    yield node_index, partial(_stft, length=length)
             elif node.op_type == "DFT" and located.owner is self.model:
                 shape = self.types.lookup(None, located.key, inputs[0]).shape or ()
                 axis = settings.get("axis", 1)
@@ -72,28 +72,29 @@ class Transforms:
                     axis = len(shape) if number is None else number  # which none has
                 elif _opset(self.model) >= 20:
                     axis = -2
+                # The last axis holds real and imaginary parts.
                 if not -len(shape) <= axis < len(shape) - 1:
                     continue
-                given, parts = shape[axis], shape[-1]
-                length = (_number(stored.get(inputs[1])) if inputs[1] else given) or 0
+                size, parts = shape[axis], shape[-1]
+                length = (_number(stored.get(inputs[1])) if inputs[1] else size) or 0
                 if (
-                    given
+                    size
                     and parts
                     and _loses_digits(length)
                     and not (settings.get("inverse") and settings.get("onesided"))
                 ):
                     yield (
-                        place,
-                        partial(_dft, shape=(len(shape), axis % len(shape), given, parts), length=length),
+                        node_index,
+                        partial(_dft, shape=(len(shape), axis % len(shape), size, parts), length=length),
                     )
 
 
 def _stored(body: Body) -> dict[str, TensorProto]:
-    found = {tensor.name: tensor for tensor in getattr(body, "initializer", ())}
+    tensors_by_name = {tensor.name: tensor for tensor in getattr(body, "initializer", ())}
     for node in body.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-            found[node.output[0]] = node.attribute[0].t
-    return found
+            tensors_by_name[node.output[0]] = node.attribute[0].t
+    return tensors_by_name
 
 
 def _opset(model: onnx.ModelProto) -> int:
@@ -110,9 +111,10 @@ def _loses_digits(length: int) -> bool:
 
 def _waves(rows: int, columns: int, length: int) -> Array:
     """Return the complex exponential of minus i times the angles; rows from `length` on are zero."""
-    places = np.arange(rows)
-    angles = np.outer(places, np.arange(columns)) % length * (2 * np.pi / length)
-    return np.asarray(np.exp(-1j * angles) * (places < length)[:, None])
+    row_numbers = np.arange(rows)
+    # Angles repeat after a whole turn, and small angles keep their digits.
+    angles = np.outer(row_numbers, np.arange(columns)) % length * (2 * np.pi / length)
+    return np.asarray(np.exp(-1j * angles) * (row_numbers < length)[:, None])
 
 
 def _stft(node: onnx.NodeProto, names: Names, length: int) -> list[onnx.NodeProto]:
@@ -128,8 +130,8 @@ def _stft(node: onnx.NodeProto, names: Names, length: int) -> list[onnx.NodeProt
         "Max", count, constant(1)
     )  # of a signal that is too short, the Gather fails as the kernel does
     starts = put("Mul", put("Range", constant(0), count, constant(1)), step)
-    places = put("Add", put("Unsqueeze", starts, constant([1])), constant(np.arange(length)[None]))
-    frames = put("Gather", flat, places, axis=1)
+    sample_indices = put("Add", put("Unsqueeze", starts, constant([1])), constant(np.arange(length)[None]))
+    frames = put("Gather", flat, sample_indices, axis=1)
     frames = put("Mul", frames, window) if window else frames
     matrix = constant(np.stack([waves.real, waves.imag], -1).reshape(length, -1))
     product = put("MatMul", frames, put("CastLike", matrix, frames))
@@ -140,21 +142,25 @@ def _dft(
     node: onnx.NodeProto, names: Names, shape: tuple[int, int, int, int], length: int
 ) -> list[onnx.NodeProto]:
     """Multiply the axis of a signal with the waves; `shape` is the rank, the axis, its size, and the parts of a number."""
-    rank, axis, given, parts = shape
-    settings = {item.name: item.i for item in node.attribute}
+    rank, axis, size, parts = shape
+    settings = {attribute.name: attribute.i for attribute in node.attribute}
     count = length // 2 + 1 if settings.get("onesided") else length
     write = WrittenNodes(node.output[0], names)
     put, constant = write.put, write.constant
-    waves = _waves(given, count, length)
+    waves = _waves(size, count, length)
+    # The inverse transform turns the other way, and divides by the length.
     waves = waves.conj() / length if settings.get("inverse") else waves
     # Real and imaginary parts stand side by side: those of the signal in rows, those of the result in columns.
     table = np.stack([np.stack([waves.real, waves.imag], -1), np.stack([-waves.imag, waves.real], -1)], 1)[
         :, :parts
     ]
-    matrix = constant(table.reshape(given * parts, count * 2))
-    order = [*(place for place in range(rank - 1) if place != axis), axis, rank - 1]
-    kept = [0] * (rank - 2)
-    value = put("Reshape", put("Transpose", node.input[0], perm=order), constant([*kept, given * parts]))
+    matrix = constant(table.reshape(size * parts, count * 2))
+    order = [*(other_axis for other_axis in range(rank - 1) if other_axis != axis), axis, rank - 1]
+    # A 0 in Reshape copies the length, which may be open.
+    copied_lengths = [0] * (rank - 2)
+    value = put(
+        "Reshape", put("Transpose", node.input[0], perm=order), constant([*copied_lengths, size * parts])
+    )
     value = put("MatMul", value, put("CastLike", matrix, value))
-    value = put("Reshape", value, constant([*kept, count, 2]))
-    return write.end(put("Transpose", value, perm=[order.index(place) for place in range(rank)]))
+    value = put("Reshape", value, constant([*copied_lengths, count, 2]))
+    return write.end(put("Transpose", value, perm=[order.index(other_axis) for other_axis in range(rank)]))

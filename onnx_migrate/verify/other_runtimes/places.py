@@ -35,8 +35,8 @@ class RuntimeRequest:
 
 def asked_for(texts: str | Iterable[str]) -> tuple[RuntimeRequest, ...]:
     """Return the runtimes that one or several texts ask for, each once (`place_of`)."""
-    given = (texts,) if isinstance(texts, str) else tuple(texts)
-    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in given))
+    request_texts = (texts,) if isinstance(texts, str) else tuple(texts)
+    return tuple(place_of(text) for text in dict.fromkeys(text.strip() for text in request_texts))
 
 
 @cache
@@ -49,6 +49,7 @@ def place_of(text: str) -> RuntimeRequest:
     """
     head, _, folder = text.strip().partition("@")
     name, _, version = (part.strip() for part in head.partition("=="))
+    # Users name the package or the product.
     name = _ALIASES.get(name.lower(), name.lower())
     if name not in TITLES:
         meant = did_you_mean(name, TITLES)
@@ -57,9 +58,10 @@ def place_of(text: str) -> RuntimeRequest:
             code="no-such-evaluator",
             hint=f"{meant} models can be run in {', '.join(TITLES)}".lstrip(),
         )
-    place = _in_folder(name, folder) if folder else Place.here(name)
+    runtime_place = _in_folder(name, folder) if folder else Place.here(name)
     try:
-        with ForeignProcess(place, Limits(_PATIENCE)) as process:
+        # The process tells the version that really runs.
+        with ForeignProcess(runtime_place, Limits(_PATIENCE)) as process:
             runtime = process.runtime
     except NotInstalled as error:
         raise UsageError(
@@ -67,6 +69,7 @@ def place_of(text: str) -> RuntimeRequest:
             code="runtime-not-installed",
             hint=_command(name, version, folder),
         ) from error
+    # A request for a version must not run another one.
     if version and not _is(runtime, version):
         raise UsageError(
             f"{text!r} asks for another version than the one that is there, {runtime}",
@@ -74,7 +77,7 @@ def place_of(text: str) -> RuntimeRequest:
             hint=_command(name, version, folder or "FOLDER")
             + ("" if folder else f", then name it as {name}=={version}@FOLDER"),
         )
-    return RuntimeRequest(text.strip(), place, runtime)
+    return RuntimeRequest(text.strip(), runtime_place, runtime)
 
 
 def _in_folder(name: str, folder: str) -> Place:
@@ -104,7 +107,8 @@ _PACKAGES = {"opencv": "opencv-python-headless", "mnn": "MNN", "ncnn": "ncnn pnn
 
 def _is(runtime: str, version: str) -> bool:
     """Return whether a name with a version, for example "ONNX Runtime 1.9.0", has this version or one of its patches."""
-    found = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
-    have = found[0].split(".") if found else []
+    number = re.search(r"\d+(?:\.\d+)*", runtime.rpartition(" ")[2])
+    have = number[0].split(".") if number else []
+    # A request for 1.9 accepts 1.9.0.
     wanted = version.split(".")
     return have[: len(wanted)] == wanted

@@ -148,6 +148,7 @@ def prove_models(
     models = {"original": original, "result": result}
     if intended is not None and intended is not original:
         models["intended"] = intended
+    # Each runtime draws other numbers.
     random = any(is_random(model.proto) for model in models.values())
     with TemporaryFolder() as folder:
         written = {}
@@ -157,7 +158,7 @@ def prove_models(
             files.save(_fixed(model) if random else model, path)
             written[name] = Runnable(path)
         proofs = prove_in(asked, written["original"], written["result"], settings, written.get("intended"))
-    return tuple(replace(item, notes=(*item.notes, _FIXED)) for item in proofs) if random else proofs
+    return tuple(replace(proof, notes=(*proof.notes, _FIXED)) for proof in proofs) if random else proofs
 
 
 def _fixed(model: Model) -> Model:
@@ -181,18 +182,19 @@ def prove_in(
     """
     say = settings.listen or (lambda _: None)
     say("inputs")
+    # The expected outputs are computed once for all runtimes.
     ending = settings.alone.call(EXPECTED_VALUES, intended or original, result, settings.for_child)
     if isinstance(ending, process.Raised) and ending.error is not None:
         raise ending.error
-    found = ending.value if isinstance(ending, process.Returned) else interruption(ending)
+    expected = ending.value if isinstance(ending, process.Returned) else interruption(ending)
     proofs = []
-    for item in asked:
-        say(item.runtime)
+    for request in asked:
+        say(request.runtime)
         start = time.perf_counter()
-        if isinstance(found, Expected):
-            proof = _proof_in_time(item, found, settings, original, result)
+        if isinstance(expected, Expected):
+            proof = _proof_in_time(request, expected, settings, original, result)
         else:
-            proof = RuntimeProof(item.text, item.runtime, "unknown", Side("run", str(found)))
+            proof = RuntimeProof(request.text, request.runtime, "unknown", Side("run", str(expected)))
         proofs.append(replace(proof, seconds=time.perf_counter() - start))
     return tuple(proofs)
 
@@ -254,12 +256,13 @@ class _Runtime:
         """Return how a model compares, its outputs, and the forms of the runtime's own that they had."""
         runs: list[dict[str, Any]] = []
         notes: dict[str, None] = {}
-        place, expected = self._asked.place, self._expected
+        runtime_place, expected = self._asked.place, self._expected
         try:
-            with Foreign(model, place, self._limits) as evaluator:
+            with Foreign(model, runtime_place, self._limits) as evaluator:
                 for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
-                    found = evaluator.run(feed)
-                    values, forms = in_form_of(found, wanted, loses_axes=place.name in LOSES_AXES)
+                    returned = evaluator.run(feed)
+                    # Some runtimes return shapes without axes of 1.
+                    values, forms = in_form_of(returned, wanted, loses_axes=runtime_place.name in LOSES_AXES)
                     runs.append(values)
                     notes.update(dict.fromkeys(forms))
         except EvaluationError as error:
@@ -269,13 +272,14 @@ class _Runtime:
         worst: dict[str, Comparison] = {}
         for entry in self._compared(expected.outputs, runs):
             both = Side(comparisons=(worst.get(entry.output, entry), entry))
+            # Of several feeds, the worst comparison is reported.
             worst[entry.output] = both.worst or entry
         return Side(comparisons=tuple(worst.values())), runs, list(notes)
 
     def _compared(
         self, original: Sequence[Mapping[str, Any]], result: Sequence[Mapping[str, Any]]
     ) -> Iterator[Comparison]:
-        for index, (one, other) in enumerate(zip(original, result, strict=True)):
-            for name, value in one.items():
+        for index, (expected_values, other) in enumerate(zip(original, result, strict=True)):
+            for name, value in expected_values.items():
                 tolerance = tolerance_for(self._tolerance, name)
                 yield from self._expected.noise.compare(name, value, other.get(name), index, tolerance)

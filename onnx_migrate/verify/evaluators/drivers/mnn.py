@@ -48,16 +48,17 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
             raise RuntimeError("mnnconvert does not convert it")
         names = list(example)
         runtime = nn.create_runtime_manager(({"precision": "high", "backend": "CPU", "numThread": 1},))
+        # Large Winograd tiles lose digits.
         runtime.set_hint(_WINOGRAD_MEMORY_LEVEL, 0)
         module = nn.load_module_from_file(converted, names, outputs, runtime_manager=runtime)
     if module is None:
         raise RuntimeError("MNN does not load what mnnconvert made of it")
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        found = module.onForward([_variable(name, feed[name]) for name in names])
-        if len(found) != len(outputs):
-            raise RuntimeError(f"MNN returns {len(found)} outputs in place of {len(outputs)}")
-        return [_array(value) for value in found]
+        results = module.onForward([_variable(name, feed[name]) for name in names])
+        if len(results) != len(outputs):
+            raise RuntimeError(f"MNN returns {len(results)} outputs in place of {len(outputs)}")
+        return [_array(value) for value in results]
 
     return run
 

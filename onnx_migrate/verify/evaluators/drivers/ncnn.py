@@ -54,33 +54,37 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         "bf16_storage",
         "vulkan_compute",
     ):
+        # Older releases lack some options.
         if hasattr(net.opt, f"use_{option}"):
             setattr(net.opt, f"use_{option}", False)
     with tempfile.TemporaryDirectory() as folder:
         shutil.copyfile(path, os.path.join(folder, "m.onnx"))
         command = [_converter(), "m.onnx", f"inputshape={shapes}", "fp16=0"]
-        done = subprocess.run(command, cwd=folder, stdout=2, stderr=subprocess.PIPE, check=False)
+        conversion = subprocess.run(command, cwd=folder, stdout=2, stderr=subprocess.PIPE, check=False)
         written = os.path.join(folder, "m.ncnn.param")
-        if done.returncode or not os.path.exists(written):
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
-            raise RuntimeError(f"pnnx does not convert it (exit code {done.returncode}): {' / '.join(said)}")
+        if conversion.returncode or not os.path.exists(written):
+            last_lines = conversion.stderr.decode("utf-8", "replace").strip().splitlines()[-3:]
+            raise RuntimeError(
+                f"pnnx does not convert it (exit code {conversion.returncode}): {' / '.join(last_lines)}"
+            )
         with open(os.path.join(folder, "m_ncnn.py"), encoding="utf-8") as file:
             usage = file.read()
         if net.load_param(written) or net.load_model(os.path.join(folder, "m.ncnn.bin")):
             raise RuntimeError("ncnn does not load what pnnx made of it")
-    given, returned = _INPUT.findall(usage), _OUTPUT.findall(usage)
-    if len(given) != len(example) or len(returned) != len(outputs):
+    declared_inputs, returned = _INPUT.findall(usage), _OUTPUT.findall(usage)
+    if len(declared_inputs) != len(example) or len(returned) != len(outputs):
         raise RuntimeError(
-            f"pnnx makes {len(given)} inputs and {len(returned)} outputs of {len(example)} and {len(outputs)}"
+            f"pnnx makes {len(declared_inputs)} inputs and {len(returned)} outputs of {len(example)} and {len(outputs)}"
         )
 
     def run(feed: dict[str, Any]) -> list[Any]:
         with net.create_extractor() as extractor:
-            kept = [
+            mats = [
                 _mat(feed[name], squeezed, batch)
-                for name, (_, squeezed, batch) in zip(example, given)  # noqa: B905 (Python 3.9)
+                for name, (_, squeezed, batch) in zip(example, declared_inputs)  # noqa: B905 (Python 3.9)
             ]
-            for (own, _, _), mat in zip(given, kept):  # noqa: B905
+            # An ncnn.Mat does not own its array, so all of them must live until the outputs are extracted.
+            for (own, _, _), mat in zip(declared_inputs, mats):  # noqa: B905
                 if extractor.input(own, mat):
                     raise RuntimeError(f"ncnn does not take {own}")
             return [_array(extractor, *how) for how in returned]
@@ -116,7 +120,7 @@ def _converter() -> str:
         for name in ("pnnx", "pnnx.exe"):
             if os.path.isfile(os.path.join(folder, name)):
                 return os.path.join(folder, name)
-    found = shutil.which("pnnx")
-    if not found:
+    program = shutil.which("pnnx")
+    if not program:
         raise ImportError("No module named 'pnnx', which converts models for ncnn")
-    return found
+    return program

@@ -18,6 +18,7 @@ def version() -> str:
 def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
     """Load a model."""
     if hasattr(onnxruntime, "set_default_logger_severity"):
+        # The messages would mix with the answers.
         onnxruntime.set_default_logger_severity(4)
     options: dict[str, Any] = {}
     if hasattr(onnxruntime, "get_available_providers"):
@@ -26,11 +27,11 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         session = onnxruntime.InferenceSession(path, **options)
     except TypeError:  # ONNX Runtime before 1.3 does not know providers
         session = onnxruntime.InferenceSession(path)
-    taken = {value.name for value in session.get_inputs()}
+    input_names = {value.name for value in session.get_inputs()}
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        given = {name: value for name, value in feed.items() if name in taken}
-        found: list[Any] = session.run(outputs, given)
-        return found
+        fed_values = {name: value for name, value in feed.items() if name in input_names}
+        results: list[Any] = session.run(outputs, fed_values)
+        return results
 
     return run

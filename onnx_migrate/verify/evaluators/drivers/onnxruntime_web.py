@@ -58,9 +58,9 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         return answer
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        given = [_write(folder, index, *item) for index, item in enumerate(feed.items())]
-        answer = ask({"inputs": given, "outputs": outputs, "folder": folder})
-        return [_read(item) for item in answer["outputs"]]
+        written_inputs = [_write(folder, index, *entry) for index, entry in enumerate(feed.items())]
+        answer = ask({"inputs": written_inputs, "outputs": outputs, "folder": folder})
+        return [_read(entry) for entry in answer["outputs"]]
 
     ask(None)
     return run
@@ -80,17 +80,17 @@ def _read(item: dict[str, Any]) -> Any:
 
 
 def _node() -> str:
-    found = shutil.which("node")
-    if not found:
+    program = shutil.which("node")
+    if not program:
         raise ImportError("there is no program node on the PATH")
-    return found
+    return program
 
 
 def _package() -> str:
     _node()
     for folder in [*sys.path, os.environ.get("PWD", ""), *os.environ.get("NODE_PATH", "").split(os.pathsep)]:
         for inner in ("node_modules", ""):
-            found = os.path.join(folder, inner, "onnxruntime-web")
-            if folder and os.path.isfile(os.path.join(found, "package.json")):
-                return os.path.abspath(found)
+            package_folder = os.path.join(folder, inner, "onnxruntime-web")
+            if folder and os.path.isfile(os.path.join(package_folder, "package.json")):
+                return os.path.abspath(package_folder)
     raise ImportError("there is no node_modules/onnxruntime-web in this folder or the one given after @")

@@ -17,8 +17,8 @@ __all__ = ["load", "version"]
 
 def version() -> str:
     """Return the name of the runtime and its version."""
-    found = getattr(openvino, "__version__", "") or openvino.runtime.get_version()
-    return f"OpenVINO {found.split('-')[0]}"
+    full_version = getattr(openvino, "__version__", "") or openvino.runtime.get_version()
+    return f"OpenVINO {full_version.split('-')[0]}"
 
 
 def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
@@ -26,11 +26,11 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
     core = Core()
     compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     request = compiled.create_infer_request()
-    taken = [name for port in compiled.inputs for name in port.get_names() if name in example]
+    input_names = [name for port in compiled.inputs for name in port.get_names() if name in example]
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        found = request.infer({name: feed[name] for name in taken})
-        values = [found[port] for port in compiled.outputs]
+        results = request.infer({name: feed[name] for name in input_names})
+        values = [results[port] for port in compiled.outputs]
         if len(values) != len(outputs):
             raise RuntimeError(f"OpenVINO returns {len(values)} outputs in place of {len(outputs)}")
         return [value.copy() for value in values]

@@ -35,12 +35,12 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
     _done(toolkit.init_runtime(), "does not start")
 
     def run(feed: dict[str, Any]) -> list[Any]:
-        given = [np.ascontiguousarray(feed[name]) for name in example]
-        formats = ["nchw" if value.ndim == 4 else None for value in given]
-        found = toolkit.inference(inputs=given, data_format=formats if any(formats) else None)
-        if found is None:
+        arrays = [np.ascontiguousarray(feed[name]) for name in example]
+        formats = ["nchw" if value.ndim == 4 else None for value in arrays]
+        results = toolkit.inference(inputs=arrays, data_format=formats if any(formats) else None)
+        if results is None:
             raise RuntimeError("rknn-toolkit2 does not compute it")
-        return [np.asarray(value) for value in found]
+        return [np.asarray(value) for value in results]
 
     return run
 

@@ -18,6 +18,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Serve until stdin ends."""
+    # The runtime may be installed in a folder of its own.
     sys.path[:0] = sys.argv[2:]
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # output of native code must not mix with the answers
@@ -48,8 +49,8 @@ def main() -> None:
                 run = driver.load(request["load"], _read(request["inputs"]), request["outputs"])
                 answer({"loaded": True})
             else:
-                found = [np.asarray(value) for value in run(_read(request["run"]))]
-                np.savez(request["write"], *[_plain(value) for value in found])
+                results = [np.asarray(value) for value in run(_read(request["run"]))]
+                np.savez(request["write"], *[_plain(value) for value in results])
                 answer({"ran": True})
         except Exception as error:
             answer({"error": _words(error)})

@@ -68,16 +68,16 @@ class Facts:
 
     def length(self, name: str, axis: int) -> int | None:
         """Return the length of an axis of a value, None if it is unknown."""
-        found = self.shape(name)
-        return found[axis] if found is not None and -len(found) <= axis < len(found) else None
+        dims = self.shape(name)
+        return dims[axis] if dims is not None and -len(dims) <= axis < len(dims) else None
 
     def static_shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a value if every axis is known."""
-        found = self.shape(name)
-        if found is None:
+        dims = self.shape(name)
+        if dims is None:
             return None
-        known = tuple(size for size in found if size is not None)
-        return known if len(known) == len(found) else None
+        known_sizes = tuple(size for size in dims if size is not None)
+        return known_sizes if len(known_sizes) == len(dims) else None
 
     def value(self, name: str) -> Array | None:
         """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""
@@ -96,17 +96,18 @@ class Facts:
         if len(node.output) != 1 or any(attribute.ref_attr_name for attribute in node.attribute):
             return
         if node.op_type == "Shape":
-            known = self.static_shape(node.input[0])
-            if known is not None:
+            dims = self.static_shape(node.input[0])
+            if dims is not None:
                 at = {a.name: a.i for a in node.attribute}
-                values[node.output[0]] = np.array(known[slice(at.get("start", 0), at.get("end"))], np.int64)
+                values[node.output[0]] = np.array(dims[slice(at.get("start", 0), at.get("end"))], np.int64)
             return
-        given = [values.get(name, self._constant(name)) if name else None for name in node.input]
-        if not given or any(part is None and name for part, name in zip(given, node.input, strict=True)):
+        inputs = [values.get(name, self._constant(name)) if name else None for name in node.input]
+        # An omitted input needs no value.
+        if not inputs or any(part is None and name for part, name in zip(inputs, node.input, strict=True)):
             return
-        found = compute(node.op_type, attributes_of(node), given)
-        if found is not None:
-            values[node.output[0]] = found
+        result = compute(node.op_type, attributes_of(node), inputs)
+        if result is not None:
+            values[node.output[0]] = result
 
     def _constant(self, name: str) -> Array | None:
         tensor = self._constants.get(name)

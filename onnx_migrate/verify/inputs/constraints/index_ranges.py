@@ -50,8 +50,9 @@ def _tuples(argument: Argument) -> Range:
     first = argument.attribute("batch_dims", 0)
     depth = argument.length(1, -1) or 0
     lengths = [argument.length(0, axis) for axis in range(first, min(first + depth, argument.rank()))]
-    known = [length for length in lengths if length is not None]
-    return _below(min(known) if known else argument.length(0, first))
+    # An index must be valid in each of the axes, so the shortest one decides.
+    known_lengths = [length for length in lengths if length is not None]
+    return _below(min(known_lengths) if known_lengths else argument.length(0, first))
 
 
 def _one_hot(argument: Argument) -> Range:

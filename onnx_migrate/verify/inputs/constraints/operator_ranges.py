@@ -78,9 +78,9 @@ def accepted_range(argument: Argument) -> Range | None:
     Indices, axes and shapes depend on the shapes of the node's other inputs.
     """
     node, operator, index = argument.node, argument.node.op_type, argument.index
-    found = index_range(argument) or shape_argument(argument)
-    if found is not None:
-        return found
+    index_or_shape_range = index_range(argument) or shape_argument(argument)
+    if index_or_shape_range is not None:
+        return index_or_shape_range
     if operator in ("Sub", "Not") or (operator in ("Equal", "Where", "Greater", "Less") and index == 0):
         return BOOLEAN
     if operator in ("QuantizeLinear", "DequantizeLinear") and index == 2:

@@ -147,10 +147,10 @@ def _factors(product: int, count: int, *, exact: bool) -> Iterator[tuple[int, ..
 
 
 def _image(node: NodeProto, block: tuple[int, ...], counts: tuple[int, ...]) -> tuple[int, ...]:
-    given = {a.name: list(a.ints) for a in node.attribute}
+    settings = {a.name: list(a.ints) for a in node.attribute}
     axes = len(block)
-    strides, dilations = given.get("strides") or [1] * axes, given.get("dilations") or [1] * axes
-    pads = given.get("pads") or [0] * 2 * axes
+    strides, dilations = settings.get("strides") or [1] * axes, settings.get("dilations") or [1] * axes
+    pads = settings.get("pads") or [0] * 2 * axes
     return tuple(
         (counts[i] - 1) * strides[i] + dilations[i] * (block[i] - 1) + 1 - pads[i] - pads[i + axes]
         for i in range(axes)

@@ -42,17 +42,19 @@ def input_ranges(
     The function follows an input through nodes that pass its elements through or do integer arithmetic, into sub-graphs and into
     local functions. `shapes` are those that the inputs will have.
     """
+    # Readers inside functions count like those around them.
     flat = without_functions(model)
     readers, facts = _readers(nested_nodes(flat.graph.node)), Facts(flat, shapes)
-    found: dict[str, Range] = {}
+    ranges: dict[str, Range] = {}
     for value in model.graph.input:
         text = value.type.tensor_type.elem_type == TensorProto.STRING
         for accepted in _accepted(value.name, readers, facts, set()):
+            # Ranges of numbers say nothing about texts, and vice versa.
             if bool(accepted.words) != text:
                 continue
-            known = found.get(value.name)
-            found[value.name] = accepted if known is None else known.intersection(accepted)
-    return found
+            earlier_range = ranges.get(value.name)
+            ranges[value.name] = accepted if earlier_range is None else earlier_range.intersection(accepted)
+    return ranges
 
 
 def without_functions(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -166,15 +168,15 @@ def _compared_numbers(model: onnx.ModelProto, has: Callable[[list[int]], bool]) 
     if not names:  # as of most models, whose nodes need not be read then
         return {}
     readers, facts = _readers(model.graph.node), Facts(model)
-    found: dict[str, int] = {}
+    compared: dict[str, int] = {}
     for name in names:
         for node, index in _readers_of_elements(name, readers):
             if node.op_type == "Equal" and len(node.input) == 2:
                 number = facts.value(node.input[1 - index])
                 if number is not None and number.size == 1 and float(number.item()).is_integer():
-                    found[name] = int(number.item())
+                    compared[name] = int(number.item())
                     break
-    return found
+    return compared
 
 
 def padded(values: Array, padding_id: int) -> Array:

@@ -59,12 +59,13 @@ class Beside:
 
 def constants_beside(meetings: Iterable[Meeting], dtype: np.dtype[Any]) -> list[Beside]:
     """Return the constants of several elements that an input meets at these nodes, at most three."""
-    found: list[Beside] = []
+    distinct: list[Beside] = []
     for meeting in meetings:
         for constant in _of_meeting(meeting, dtype):
-            if not any(constant.same(one) for one in found):
-                found.append(constant)
-    return found[:MOST_CONSTANTS]
+            # A constant that several nodes read gives the same feeds.
+            if not any(constant.same(earlier) for earlier in distinct):
+                distinct.append(constant)
+    return distinct[:MOST_CONSTANTS]
 
 
 def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
@@ -95,17 +96,20 @@ def _replaced(argument: Argument, dtype: np.dtype[Any]) -> Array:
 
 def beside(value: InputValue, met: Beside, turn: int, rng: np.random.Generator) -> CornerValue | None:
     """Return values for one of three turns: over all turns each element is the constant, the next above and the next below."""
+    # Each element of the input may meet another element of the constant.
     constant = _at_positions(met.constant, value.base.shape, rng)
     if constant is None or not value.base.size:
         return None
-    places = np.arange(value.base.size).reshape(value.base.shape)
+    positions = np.arange(value.base.size).reshape(value.base.shape)
+    # Integers have whole neighbours.
     if value.dtype.kind in "iu":
-        return CornerValue(_whole(constant, met, turn, places, value.dtype))
+        return CornerValue(_whole(constant, met, turn, positions, value.dtype))
     with np.errstate(all="ignore"):
         near = constant.astype(value.dtype)
-        steps = (turn + places) % STEPS
+        steps = (turn + positions) % STEPS
         values = np.choose(steps, [near, _next(near, np.inf), _next(near, -np.inf)])
     usable = np.isfinite(values) | (np.isnan(near) & (steps == 0) & met.nan)
+    # NaN and infinities would hide all other elements.
     return CornerValue(np.where(usable, values, value.base).astype(value.dtype), usable)
 
 
@@ -114,18 +118,21 @@ def _at_positions(constant: Array, shape: tuple[int, ...], rng: np.random.Genera
     if constant.size == prod(shape):
         return constant.reshape(shape)
     try:
+        # The node broadcasts the constant in the same way.
         whole = np.broadcast_shapes(constant.shape, shape)
     except ValueError:
         return None
     if whole == shape:
         return np.broadcast_to(constant, shape)
+    # A large broadcast would cost more than it shows.
     if prod(whole) > _LARGEST:
         return None
+    # Of several elements that one element meets, a random one comes last and stays.
     order = rng.permutation(prod(whole))
-    places = np.broadcast_to(np.arange(prod(shape)).reshape(shape), whole).reshape(-1)
-    found = np.zeros(prod(shape), constant.dtype)
-    found[places[order]] = np.broadcast_to(constant, whole).reshape(-1)[order]
-    return found.reshape(shape)
+    positions = np.broadcast_to(np.arange(prod(shape)).reshape(shape), whole).reshape(-1)
+    met_elements = np.zeros(prod(shape), constant.dtype)
+    met_elements[positions[order]] = np.broadcast_to(constant, whole).reshape(-1)[order]
+    return met_elements.reshape(shape)
 
 
 def _next(numbers: Array, end: float) -> Array:
@@ -144,12 +151,13 @@ def _whole(constant: Array, met: Beside, turn: int, places: Array, dtype: np.dty
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     low += bool(low and (met.multiples or met.divisors))
     numbers = np.nan_to_num(constant).reshape(-1).tolist()
-    found = []
-    for place, number in zip(places.reshape(-1).tolist(), numbers, strict=True):
-        factor = _MULTIPLES[(turn + place // STEPS) % len(_MULTIPLES)] if met.multiples else 1
-        near = _multiple(round(number), factor, low, high) + _SPREAD[(turn + place) % STEPS]
-        found.append(1 if met.divisors and not near else min(max(near, low), high))
-    return np.array(found, dtype).reshape(constant.shape)
+    neighbours = []
+    for position, number in zip(places.reshape(-1).tolist(), numbers, strict=True):
+        factor = _MULTIPLES[(turn + position // STEPS) % len(_MULTIPLES)] if met.multiples else 1
+        near = _multiple(round(number), factor, low, high) + _SPREAD[(turn + position) % STEPS]
+        # A division by 0 is not defined for integers.
+        neighbours.append(1 if met.divisors and not near else min(max(near, low), high))
+    return np.array(neighbours, dtype).reshape(constant.shape)
 
 
 def _multiple(number: int, factor: int, low: int, high: int) -> int:

@@ -46,12 +46,12 @@ def _overlapping(shape: tuple[int, ...], rng: np.random.Generator, *, centered: 
     height = np.where(at % 8 == 4, 0.5, 1.0)
     x2, y2 = x1 + 1.0, y1 + height
     if centered:
-        found = np.stack([(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1], axis=-1)
+        corners = np.stack([(x1 + x2) / 2, (y1 + y2) / 2, x2 - x1, y2 - y1], axis=-1)
     else:
         flipped = at % 8 == 7
-        found = np.stack([np.where(flipped, y2, y1), np.where(flipped, x2, x1), np.where(flipped, y1, y2),
+        corners = np.stack([np.where(flipped, y2, y1), np.where(flipped, x2, x1), np.where(flipped, y1, y2),
                           np.where(flipped, x1, x2)], axis=-1)  # fmt: skip
-    return found.reshape(shape)
+    return corners.reshape(shape)
 
 
 def _regions(base: Array, rng: np.random.Generator, height: float, width: float) -> Array:

@@ -79,12 +79,13 @@ class CornerInputs:
 
     def _values(self, base: Mapping[str, Any]) -> dict[str, InputValue]:
         """Return the inputs that are arrays of types that numpy has."""
-        ranges, found = self.source.ranges, {}
+        ranges, values_by_input = self.source.ranges, {}
         for name, array in base.items():
+            # NumPy cannot compute with other types.
             if isinstance(array, np.ndarray) and array.dtype.isbuiltin == 1 and array.dtype.kind in "biufO":
                 meetings, wanted = self._known(name, array.dtype)
-                found[name] = InputValue(name, array, ranges.get(name), wanted, meetings)
-        return found
+                values_by_input[name] = InputValue(name, array, ranges.get(name), wanted, meetings)
+        return values_by_input
 
     def _known(self, name: str, dtype: np.dtype[Any]) -> tuple[tuple[Meeting, ...], Interest]:
         if name not in self._met:

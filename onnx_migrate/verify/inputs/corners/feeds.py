@@ -73,12 +73,13 @@ class Corners(WholeInputs):
         if base is None or first is None:
             return None
         inputs = self._values(base)
+        # A fixed seed lets each run draw the same corners.
         rng = self._rng(7)
         mixed = {name: self._some(value, first[name], rng) for name, value in inputs.items()}
         feed = self._feed("corners", base, mixed)
         if feed is None:
             return None
-        without = {name: made for name, made in mixed.items() if not self._is_index(inputs[name])}
+        without = {name: corner for name, corner in mixed.items() if not self._is_index(inputs[name])}
         instead = self._feed("corners", base, without)
         return CornerFeed(feed, (instead,) if instead is not None else (), finite=True)
 
@@ -108,11 +109,14 @@ class Corners(WholeInputs):
             base = first if not number else self._base("normal", number)
             assert base is not None
             inputs, rng = self._values(base), self._rng(number)
-            made = {name: self._at(value, rng, number) for name, value in inputs.items()}
-            feed = self._feed("corners" if not number else f"corners {number + 1}", base, made)
+            corners = {name: self._at(value, rng, number) for name, value in inputs.items()}
+            feed = self._feed("corners" if not number else f"corners {number + 1}", base, corners)
             if feed is not None:
-                calmer = {name: corner for name, corner in made.items() if not self._is_index(inputs[name])}
-                instead = self._feed(feed.name, base, calmer) if len(calmer) < len(made) else None
+                # An index at its limit may make the model fail, so the feed without it stands ready.
+                calmer = {
+                    name: corner for name, corner in corners.items() if not self._is_index(inputs[name])
+                }
+                instead = self._feed(feed.name, base, calmer) if len(calmer) < len(corners) else None
                 yield CornerFeed(feed, () if instead is None else (instead,))
         yield from self._even(first)
         yield from self.tied()
@@ -147,8 +151,8 @@ class Corners(WholeInputs):
             return indices or integers.at_numbers(value, rng, start, largest=self._largest)
         if value.dtype.kind != "f":
             return None
-        if (found := boxes.boxes(value, rng)) is not None:
-            return found
+        if (box_corners := boxes.boxes(value, rng)) is not None:
+            return box_corners
         if value.interest.columns:
             return floats.at_columns(value, rng)
         if value.is_restricted and not value.interest.numbers:
@@ -164,17 +168,18 @@ class Corners(WholeInputs):
 
     def _even(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
         """Inputs all of whose elements are one number: means and sums of them are at a threshold then."""
+        # All elements alike give sums and means that are exactly known.
         inputs = self._values(base)
         most = max((len(value.interest.even) for value in inputs.values()), default=0)
         for number in range(min(most, _MOST_FEEDS)):
-            made = {
+            equal_values = {
                 name: CornerValue(
                     np.full_like(value.base, value.interest.even[number]), np.ones_like(value.base, bool)
                 )
                 for name, value in inputs.items()
                 if number < len(value.interest.even)
             }
-            feed = self._feed(f"equal elements {number + 1}", base, made)
+            feed = self._feed(f"equal elements {number + 1}", base, equal_values)
             if feed is not None:
                 yield CornerFeed(feed)
 
@@ -187,9 +192,13 @@ class Corners(WholeInputs):
             base = self._base("normal", 20 + number)
             if base is None:
                 return
+            # Only masks have these patterns.
             flags = {name: value for name, value in self._values(base).items() if value.is_mask}
-            made = {name: self._mask(value, kind, place) for place, (name, value) in enumerate(flags.items())}
-            feed = self._feed(kind, base, made)
+            mask_values = {
+                name: self._mask(value, kind, position)
+                for position, (name, value) in enumerate(flags.items())
+            }
+            feed = self._feed(kind, base, mask_values)
             if feed is not None:
                 yield CornerFeed(feed)
 
@@ -199,6 +208,7 @@ class Corners(WholeInputs):
         if base is None:
             return
         inputs, rng, flow = self._values(base), self._rng(30), self.flow
+        # Restricted inputs must stay within their range.
         numbers = {
             name: value
             for name, value in inputs.items()
@@ -223,19 +233,22 @@ class Corners(WholeInputs):
         if not numbers:
             return
         if not casts_to_integers(flow):
-            made = [floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES]  # type: ignore[misc]
-            huge, less = (self._feed("huge elements", base, values) for values in made)
+            pair = [floats_by(lambda value, size=size: floats.huge(value, rng, size)) for size in _MAGNITUDES]  # type: ignore[misc]
+            huge, less = (self._feed("huge elements", base, values) for values in pair)
             if huge is not None and less is not None:
                 yield CornerFeed(huge, (less,), finite=True)
+        # Small numbers show the epsilon of a normalisation.
         if normalises(flow):
             tiny = self._feed("small numbers", base, floats_by(lambda value: floats.small(value, rng)))
             if tiny is not None:
                 yield CornerFeed(tiny, finite=True)
+        # Other kernels treat NaN in different ways.
         if keeps_nan(flow):
             made_nan = floats_by(lambda value: floats.without_numbers(value, rng, infinities=same))
             feed = self._feed("NaN and infinities" if same else "NaN", base, made_nan)
             if feed is not None:
                 yield CornerFeed(feed)
+        # Infinities alone do not become NaN in these models.
         if bounds_infinities(flow) or (same and any(value.base.size < _FEW for value in numbers.values())):
             feed = self._feed("infinities", base, floats_by(lambda value: floats.infinite(value, rng)))
             if feed is not None:

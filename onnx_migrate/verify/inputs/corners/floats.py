@@ -55,9 +55,10 @@ def at_columns(value: InputValue, rng: np.random.Generator) -> CornerValue:
     for column, numbers in value.interest.columns.items():
         if numbers and column < (values.shape[-1] if values.ndim else 0):
             chosen = rng.choice(np.array(numbers, values.dtype), values[..., column].shape)
-            kept = rng.random(chosen.shape) < 0.8
-            values[..., column] = np.where(kept, chosen, values[..., column])
-            fixed[..., column] = kept
+            # Some elements keep their usual number.
+            from_numbers = rng.random(chosen.shape) < 0.8
+            values[..., column] = np.where(from_numbers, chosen, values[..., column])
+            fixed[..., column] = from_numbers
     return CornerValue(values, fixed)
 
 
@@ -73,9 +74,9 @@ def small(value: InputValue, rng: np.random.Generator) -> CornerValue:
     it.
     """
     tiny = _of_magnitude(value, rng, -4.0 if value.dtype.itemsize < 4 else -8.0, -2.0).values
-    kept = len(tiny) // 2 if tiny.ndim else 0
-    if kept:
-        tiny[:kept] = value.base[:kept]
+    unchanged_rows = len(tiny) // 2 if tiny.ndim else 0
+    if unchanged_rows:
+        tiny[:unchanged_rows] = value.base[:unchanged_rows]
     return CornerValue(tiny)
 
 

@@ -101,10 +101,10 @@ def with_minus_one(value: InputValue, read: Array) -> CornerValue | None:
         return None
     values = value.base.copy().reshape(-1)
     last = np.flatnonzero(values == int(accepted.high))
-    places = last if last.size else np.flatnonzero(np.isin(values, read))
-    if not places.size:
+    replaceable = last if last.size else np.flatnonzero(np.isin(values, read))
+    if not replaceable.size:
         return None
-    values[places[0]] = -1
+    values[replaceable[0]] = -1
     return CornerValue(values.reshape(value.base.shape))
 
 

@@ -70,10 +70,16 @@ def interest(flow: Flow, name: str, dtype: np.dtype[Any]) -> Interest:
             continue
         ties = ties or compares_elements(argument)
         by_column = columns_at(argument)
+        # Trees compare columns separately.
         if by_column and path.in_place:
-            columns = {at: tuple(_all_around(path, found, dtype)) for at, found in by_column.items()}
+            columns = {
+                at: tuple(_all_around(path, column_numbers, dtype))
+                for at, column_numbers in by_column.items()
+            }
             continue
-        wanted = numbers_at(argument) + [number for found in by_column.values() for number in found]
+        wanted = numbers_at(argument) + [
+            number for column_numbers in by_column.values() for number in column_numbers
+        ]
         target = even if path.even else numbers
         target.update(dict.fromkeys(_all_around(path, wanted, dtype)))
     if dtype.kind in "iu":

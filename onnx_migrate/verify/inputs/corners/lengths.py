@@ -38,7 +38,7 @@ def other_sizes(source: RandomInputs, flow: Flow) -> Iterator[OtherSizes]:
     others = [key for key in sizes if key not in batch]
     every_one = dict.fromkeys(sizes, 1)
     yield "sizes of 1", (every_one, dict.fromkeys(batch, 1), *({key: 1} for key in others))
-    odd = {key: _odd(size, place) for place, (key, size) in enumerate(sizes.items())}
+    odd = {key: _odd(size, position) for position, (key, size) in enumerate(sizes.items())}
     yield "odd sizes", (odd, {key: odd[key] for key in batch}, *({key: odd[key]} for key in others))
     for number in _constants(flow)[:_MOST_CONSTANTS]:
         if number >= min(sizes.values()):
@@ -66,15 +66,17 @@ def sizes_for(source: RandomInputs, name: str, shape: tuple[int, ...]) -> dict[s
 
     Only the last axes count, and of those only the ones longer than 1.
     """
-    found: dict[str, int] = {}
+    sizes_by_key: dict[str, int] = {}
     usual = source.shapes[name]
     axes = {len(usual) - len(shape) + at: size for at, size in enumerate(shape) if size > 1}
+    # An axis of the right length needs no change.
     missing = {axis: size for axis, size in axes.items() if axis >= 0 and usual[axis] != size}
     for key, size in open_dims(source.model, source.shapes).items() if missing else ():
+        # The axis belongs to the open dim if it grows with it.
         longer = replace(source, sizes={**source.sizes, key: size + 1}).shapes[name]
         moved = [axis for axis in missing if longer[axis] != usual[axis]]
-        found.update((key, missing[axis]) for axis in moved)
-    return found
+        sizes_by_key.update((key, missing[axis]) for axis in moved)
+    return sizes_by_key
 
 
 def _odd(size: int, place: int) -> int:
@@ -85,16 +87,16 @@ def _odd(size: int, place: int) -> int:
 
 def _constants(flow: Flow) -> list[int]:
     """Return the constants that dims meet, the largest first."""
-    found: set[int] = set()
+    constants: set[int] = set()
     for node in flow.nodes:
         for index, _ in enumerate(node.input):
-            found.update(_ends(Argument(node, index, flow.facts)))
+            constants.update(_ends(Argument(node, index, flow.facts)))
         if node.op_type in ("Shape", "Size"):
             for meeting in flow.meetings(node.output[0]):
                 numbers = [meeting.path.to_input(number) for number in numbers_at(meeting.argument)]
-                found.update(round(number) for number in numbers if number is not None)
-                found.update(_rows(meeting.argument))
-    return sorted((number for number in found if 1 < number <= _LARGEST_SIZE), reverse=True)
+                constants.update(round(number) for number in numbers if number is not None)
+                constants.update(_rows(meeting.argument))
+    return sorted((number for number in constants if 1 < number <= _LARGEST_SIZE), reverse=True)
 
 
 def _ends(argument: Argument) -> Iterator[int]:

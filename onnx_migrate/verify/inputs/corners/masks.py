@@ -16,9 +16,10 @@ MASKS = ("masks of ones", "masks of zeros", "padded masks")
 def mask(value: InputValue, kind: str, place: int) -> CornerValue:
     """Return a mask of a kind; a single flag is set in every second input, beginning with the first or the second."""
     base = value.base
+    # A single flag has only two values.
     if base.size <= 1:
-        one = (place + MASKS.index(kind)) % 2
-        return CornerValue(np.full_like(base, one))
+        flag = (place + MASKS.index(kind)) % 2
+        return CornerValue(np.full_like(base, flag))
     if kind == "padded masks":
         return CornerValue(_padded(base))
     return CornerValue(np.full_like(base, kind == "masks of ones"))
@@ -28,12 +29,13 @@ def _padded(base: Array) -> Array:
     """Return a mask whose rows are in turn padded on the right, empty, padded on the left, and full."""
     length = base.shape[-1]
     values = np.ones_like(base)
+    # Each row gets another kind of padding.
     for index, row in enumerate(values.reshape(-1, length)):
-        kept = max(1, length // 2 - index // 4 % max(1, length // 4 + 1))
+        unpadded = max(1, length // 2 - index // 4 % max(1, length // 4 + 1))
         if index % 4 == 0:
-            row[kept:] = 0
+            row[unpadded:] = 0
         elif index % 4 == 1:
             row[:] = 0
         elif index % 4 == 2:
-            row[: length - kept] = 0
+            row[: length - unpadded] = 0
     return values

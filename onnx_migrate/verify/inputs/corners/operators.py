@@ -105,8 +105,8 @@ def normalises(flow: Flow) -> bool:
 
 def bounds_infinities(flow: Flow) -> bool:
     """Whether infinities alone, without NaN, come out of every kernel alike: a bound takes their place, or none does."""
-    known = _MOVING | _BODIES | _BOUNDING
-    return bool(flow.operators & _BOUNDING) and flow.operators <= known and not casts_to_integers(flow)
+    predictable = _MOVING | _BODIES | _BOUNDING
+    return bool(flow.operators & _BOUNDING) and flow.operators <= predictable and not casts_to_integers(flow)
 
 
 def casts_to_integers(flow: Flow) -> bool:
@@ -123,8 +123,8 @@ def _makes_integers(node: NodeProto) -> bool:
 
 def computes_integers_alone(flow: Flow) -> bool:
     """Whether integers of a model are added, compared and moved only, and none is a size, an index or a divisor."""
-    known = (_MOVING | _OF_INTEGERS | _OVER_ELEMENTS) - _NEEDING_SIZES
-    if not flow.operators <= known or casts_to_integers(flow):
+    predictable = (_MOVING | _OF_INTEGERS | _OVER_ELEMENTS) - _NEEDING_SIZES
+    if not flow.operators <= predictable or casts_to_integers(flow):
         return False
     shaped = (node for node in flow.nodes if node.op_type in _SHAPED)
     return all(flow.facts.value(name) is not None for node in shaped for name in node.input[1:] if name)

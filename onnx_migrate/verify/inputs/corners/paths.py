@@ -109,10 +109,10 @@ class Path:
 
     def to_input(self, number: float) -> float | None:
         """Return the number of the input that becomes `number`, None if there is none."""
-        found: float | None = number
+        value: float | None = number
         for step in reversed(self.steps):
-            found = step.back(found) if found is not None else None
-        return found if found is not None and np.isfinite(found) else None
+            value = step.back(value) if value is not None else None
+        return value if value is not None and np.isfinite(value) else None
 
     def is_exact(self, number: float, given: Array) -> bool:
         """Whether a number of the input becomes `number` without rounding, so that no other order of computing moves it."""

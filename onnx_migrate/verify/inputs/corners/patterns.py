@@ -25,11 +25,11 @@ _DEEPEST = 50
 
 def samples(pattern: str) -> list[str]:
     """Return strings that the pattern probably matches, these with one character more or less, and its text."""
-    found: list[str] = []
+    texts: list[str] = []
     for variant in range(_VARIANTS):
         text = _Reader(pattern, variant).alternatives()
-        found += [text, text + "x", "x" + text, text[:-1]] if not variant else [text]
-    return list(dict.fromkeys([*found, pattern]))
+        texts += [text, text + "x", "x" + text, text[:-1]] if not variant else [text]
+    return list(dict.fromkeys([*texts, pattern]))
 
 
 class _Reader:

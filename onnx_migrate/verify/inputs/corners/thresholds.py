@@ -75,12 +75,13 @@ def _spread(numbers: Iterable[float]) -> list[float]:
 
 def _constants(argument: Argument, first: int = 0) -> list[float]:
     """The constants that the node reads beside this input, from a position on."""
-    found: list[float] = []
+    constants: list[float] = []
     for at, name in enumerate(argument.node.input[first:], first):
+        # Only constants are thresholds.
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "iuf":
-            found += sorted(set(constant.ravel().astype(np.float64).tolist()))
-    return found
+            constants += sorted(set(constant.ravel().astype(np.float64).tolist()))
+    return constants
 
 
 Numbers = Callable[[Argument], Iterable[float]]
@@ -126,13 +127,13 @@ def _steps(argument: Argument) -> Iterable[float]:
 
 def _keys(argument: Argument) -> Iterable[float]:
     """The keys of a dictionary, and numbers that are none."""
-    found: list[float] = []
+    keys: list[float] = []
     for attribute in argument.node.attribute:
         if attribute.name in ("keys_int64s", "keys_floats", "cats_int64s", "classes_int64s"):
-            found += map(float, helper.get_attribute_value(attribute))
+            keys += map(float, helper.get_attribute_value(attribute))
         elif attribute.name == "keys_tensor" and attribute.t.data_type != TensorProto.STRING:
-            found += numpy_helper.to_array(attribute.t).astype(np.float64).ravel().tolist()
-    return found
+            keys += numpy_helper.to_array(attribute.t).astype(np.float64).ravel().tolist()
+    return keys
 
 
 _FROM_ATTRIBUTES: dict[str, Numbers] = {
@@ -160,38 +161,41 @@ def columns_at(argument: Argument) -> dict[int, list[float]]:
     node = argument.node
     if not node.op_type.startswith("TreeEnsemble"):
         return {}
-    given: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    splits = given.get("nodes_values", [])
+    settings: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    splits = settings.get("nodes_values", [])
+    # Versions of the operator store the splits in different attributes.
     for tensor in ("nodes_values_as_tensor", "nodes_splits"):
-        if tensor in given:
-            splits = numpy_helper.to_array(given[tensor]).ravel().tolist()
-    modes = given.get("nodes_modes", [])
+        if tensor in settings:
+            splits = numpy_helper.to_array(settings[tensor]).ravel().tolist()
+    modes = settings.get("nodes_modes", [])
     modes = numpy_helper.to_array(modes).tolist() if isinstance(modes, TensorProto) else modes
-    found: dict[int, list[float]] = {}
-    for at, (column, number) in enumerate(zip(given.get("nodes_featureids", []), splits, strict=False)):
+    splits_by_column: dict[int, list[float]] = {}
+    # The entries of leaves are no comparisons.
+    for at, (column, number) in enumerate(zip(settings.get("nodes_featureids", []), splits, strict=False)):
         if at >= len(modes) or modes[at] != b"LEAF":
-            found.setdefault(int(column), []).append(float(number))
-    return {column: _spread(dict.fromkeys(numbers)) for column, numbers in found.items()}
+            splits_by_column.setdefault(int(column), []).append(float(number))
+    return {column: _spread(dict.fromkeys(numbers)) for column, numbers in splits_by_column.items()}
 
 
 def words_at(argument: Argument) -> list[str]:
     """Return the strings that a node looks for in this input: keys, stop words, entries of a vocabulary, constants."""
-    found: list[str] = _parts(argument) if argument.node.op_type == "StringSplit" else []
+    words: list[str] = _parts(argument) if argument.node.op_type == "StringSplit" else []
     for attribute in argument.node.attribute:
         if attribute.name in _WORDS:
-            found += [word.decode("utf-8", "replace") for word in attribute.strings[:_MOST_NUMBERS]]
+            words += [word.decode("utf-8", "replace") for word in attribute.strings[:_MOST_NUMBERS]]
         elif attribute.name == "keys_tensor" and attribute.t.data_type == TensorProto.STRING:
-            found += [str(word) for word in numpy_helper.to_array(attribute.t).ravel()[:_MOST_NUMBERS]]
+            words += [str(word) for word in numpy_helper.to_array(attribute.t).ravel()[:_MOST_NUMBERS]]
         elif attribute.name == "pattern":
-            found += samples(attribute.s.decode("utf-8", "replace"))
+            words += samples(attribute.s.decode("utf-8", "replace"))
     for at, name in enumerate(argument.node.input):
         constant = argument.facts.value(name) if name and at != argument.index else None
         if constant is not None and constant.dtype.kind in "OSU":
-            found += [
+            words += [
+                # Attributes hold texts as bytes.
                 word.decode() if isinstance(word, bytes) else str(word)
                 for word in constant.ravel()[:_MOST_NUMBERS]
             ]
-    return found
+    return words
 
 
 def _parts(argument: Argument) -> list[str]:
@@ -200,8 +204,8 @@ def _parts(argument: Argument) -> list[str]:
     most = int(argument.attribute("maxsplit", 0))
     letters = "abcdefghijklmnopqrstuvwxyz"[: min(max(most, 3) + 3, 26)]
     between = mark or " "
-    found = [between.join(letters), f"{between}a{between}{between}b{between}", f"a{between}b", between]
-    return found if mark.strip() else [*found, "a \t b  c\td", "  a b  c d  "]
+    texts = [between.join(letters), f"{between}a{between}{between}b{between}", f"a{between}b", between]
+    return texts if mark.strip() else [*texts, "a \t b  c\td", "  a b  c d  "]
 
 
 _WORDS = (

@@ -29,13 +29,16 @@ class WholeInputs(CornerInputs):
             return
         inputs, rng = self._values(base), self._rng(10)
         constants = {name: self._constants(value) for name, value in inputs.items() if self._is_any(value)}
+        # The input with most constants decides how many feeds there are.
         for at in range(first, min(end, max(map(len, constants.values()), default=0))):
             met = {name: every[at] for name, every in constants.items() if at < len(every)}
             fitting = self._fitting(met, base)
             inputs = self._values(fitting)
             for turn in range(STEPS):
-                made = {name: self._beside(inputs[name], one, turn, rng) for name, one in met.items()}
-                yield from self._in_branches(f"beside a constant {STEPS * at + turn + 1}", fitting, made)
+                corners = {
+                    name: self._beside(inputs[name], constant, turn, rng) for name, constant in met.items()
+                }
+                yield from self._in_branches(f"beside a constant {STEPS * at + turn + 1}", fitting, corners)
 
     def _in_branches(
         self, name: str, base: Mapping[str, Any], made: Mapping[str, CornerValue | None]
@@ -55,8 +58,8 @@ class WholeInputs(CornerInputs):
     def _fitting(self, met: Mapping[str, Beside], base: dict[str, Any]) -> dict[str, Any]:
         """Return random inputs as long as the constants on open dims, so that each element meets one; else `base`."""
         sizes: dict[str, int] = {}
-        for name, one in met.items():
-            sizes.update(sizes_for(self.source, name, one.constant.shape))
+        for name, constant in met.items():
+            sizes.update(sizes_for(self.source, name, constant.constant.shape))
         if not sizes:
             return base
         source = replace(self.source, sizes={**self.source.sizes, **sizes})
@@ -85,28 +88,29 @@ class WholeInputs(CornerInputs):
         tied = {
             name: value
             for name, value in self._values(base).items()
+            # A choice needs two elements.
             if self._is_any(value) and value.base.size > 1 and self._chooses(value)
         }
         if not tied and self.flow.operators & {"ArgMax", "ArgMin"}:
             yield from self._zeros(base)
         for name, most in (("one number", 1), ("two numbers", 2)):
-            made: dict[str, CornerValue | None] = {
+            corners: dict[str, CornerValue | None] = {
                 key: CornerValue(
                     rng.integers(0, most, value.base.shape).astype(value.dtype),
                     np.ones(value.base.shape, bool),
                 )
                 for key, value in tied.items()
             }
-            yield from self._in_branches(name, base, made)
+            yield from self._in_branches(name, base, corners)
 
     def _zeros(self, base: Mapping[str, Any]) -> Iterator[CornerFeed]:
         """Yield inputs of zeros for a node that chooses among computed elements: sums of products of zeros are equal."""
-        made: dict[str, CornerValue | None] = {
+        zeros: dict[str, CornerValue | None] = {
             name: CornerValue(np.zeros_like(value.base), np.ones(value.base.shape, bool))
             for name, value in self._values(base).items()
             if value.dtype.kind == "f" and not value.is_restricted
         }
-        yield from self._in_branches("zeros", base, made)
+        yield from self._in_branches("zeros", base, zeros)
 
     def of_few_sizes(self) -> Iterator[CornerFeed]:
         """Yield feeds with sizes of 1 and 2 for inputs that decide the size of a value: the recorded output may be empty."""
@@ -115,12 +119,13 @@ class WholeInputs(CornerInputs):
             return
         sizes = {name: value for name, value in self._values(base).items() if integers.gives_sizes(value)}
         for size in (1, 2):
-            made: dict[str, CornerValue | None] = {
+            corners: dict[str, CornerValue | None] = {
                 name: CornerValue(np.full_like(value.base, size)) for name, value in sizes.items()
             }
-            if all(np.array_equal(base[name], corner.values) for name, corner in made.items() if corner):
+            # The values are those of the usual feed, which was run before.
+            if all(np.array_equal(base[name], corner.values) for name, corner in corners.items() if corner):
                 continue
-            feed = self._feed(f"values of size {size}", base, made)
+            feed = self._feed(f"values of size {size}", base, corners)
             if feed is not None:
                 yield CornerFeed(feed)
 
