@@ -182,7 +182,8 @@ SCHEMAS: dict[str, Schema] = {
         "anyOf": [
             record(
                 {
-                    "schema_version": VERSION, "written": {**TEXTS, "description": "the paths of the written files"},
+                    "schema_version": VERSION,
+                    "written": {**schema_of(list[str]), "description": "the paths of the written files"},
                     "command": {**TEXT, "description": "the shell command that reproduces the failure"},
                     **properties(ReductionReport),
                 },
