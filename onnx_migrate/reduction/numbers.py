@@ -5,10 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from onnx_migrate.model.graphs import bodies, stored_weights
 from onnx_migrate.reduction.bench import Bench, Edit, edited
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.parts import constant_tensor
@@ -95,15 +97,13 @@ def strip_weights(candidate: Candidate, bench: Bench) -> tuple[Candidate, tuple[
     """Replace weights and recorded inputs by random numbers where the failure stays; return the names of those that stay.
 
     The random numbers have the mean, standard deviation, minimum and maximum of the replaced ones. Integer tables and shapes,
-    and single numbers, stay. Raises TimeOver.
+    single numbers, and weights inside bodies and functions stay. Raises TimeOver.
     """
     names = [name for name, array in _weights(candidate)]
-    if not names:
-        return candidate, ()
-    found = bench.first([_changed(candidate, names, _random)])
+    kept = list(_weights_of_bodies(candidate))
+    found = bench.first([_changed(candidate, names, _random)]) if names else candidate
     if found is not None:
-        return found, ()
-    kept = []
+        return found, tuple(kept)
     for name in names:
         found = bench.first([_changed(candidate, [name], _random)])
         candidate = found or candidate
@@ -117,6 +117,17 @@ def _weights(candidate: Candidate) -> Iterator[tuple[str, Array]]:
     for tensor in candidate.proto.graph.initializer:
         if tensor.data_type in (2, 3) and np.prod(tensor.dims) > _TABLE:
             yield tensor.name, candidate.model.weights.array(tensor)
+
+
+def _weights_of_bodies(candidate: Candidate) -> Iterator[str]:
+    """Yield the names of weights in sub-graphs and functions, and of Constants of the main graph."""
+    main, *others = bodies(candidate.proto)
+    inner = chain.from_iterable(stored_weights(others))
+    constants = (node for node in main.body.node if node.op_type == "Constant")
+    values = (attribute.t for node in constants for attribute in node.attribute if attribute.name == "value")
+    for tensor in chain(inner, values):
+        if tensor.data_type in (1, 10, 11) and np.prod(tensor.dims) > 1:
+            yield tensor.name or "a constant without a name"
 
 
 def _random(name: str, array: Array) -> Array:
