@@ -188,11 +188,11 @@ class PrecisionChange:
             return ""
         others = len(self.outputs) - 1
         more = f"; {count_and_verb(others, 'other output', 'are')} closer to the original" if others else ""
-        asked = "; you gave this limit" if self.tolerance is not None else ""
+        origin = "; you gave this limit" if self.tolerance is not None else ""
         inputs = (
             "; measured on generated inputs (--input-data measures yours)" if self.generated_inputs else ""
         )
-        return f"{worst}{asked}{more}{inputs}"
+        return f"{worst}{origin}{more}{inputs}"
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -71,24 +71,27 @@ class Prover:
         """
         verdict = self.verify(segment)
         if verdict.load is not None:
+            # A model that does not load has no dims to prove.
             raise _does_not_load(verdict, verdict.load)
         if verdict.kind is Kind.DIFFERS:
             raise differing(verdict)
         interfaces = Interface.of(segment.original.proto), Interface.of(segment.result.proto)
-        made = (plan or DimPlan()).made_between(*interfaces)
-        symbols = made.frozen_sizes
+        # User passes may make dims dynamic that the plan does not know.
+        new_dims = (plan or DimPlan()).made_between(*interfaces)
+        symbols = new_dims.frozen_sizes
         if not symbols:
             return Proof(verdict)
         if unproved is not None and not unproved.determined:
+            # A proof that ran out of time would do so again.
             return Proof(_not_proved(verdict, unproved), unproved)
         with requires_unchanged(segment.original, segment.result):
             proof = prove_dynamic(
                 self.runnable(segment.result),
                 symbols,
-                made.batch,
+                new_dims.batch,
                 self.settings,
-                keeps_cells=made.keeps_cells,
-                bounds=made.bounds,
+                keeps_cells=new_dims.keeps_cells,
+                bounds=new_dims.bounds,
             )
         if not proof.determined:
             return Proof(_not_proved(verdict, proof), proof)
@@ -165,22 +168,26 @@ class Prover:
         """
         require_onnxruntime("a run of the model", "nothing else runs the original")
         if self._original is not None and self._original[0] is model:
+            # The original is used in many comparisons, and is written once.
             return self._original[1]
-        given = model.as_given
-        if model.weights.memory and (given is not None or not can_read_in_place(model.proto, model.weights)):
+        given_proto = model.as_given
+        if model.weights.memory and (
+            given_proto is not None or not can_read_in_place(model.proto, model.weights)
+        ):
             folder = self._temporary.enter_context(TemporaryFolder())
             path = Path(folder, "model.onnx")
-            if given is not None:
-                files.save(replace(model, proto=given, as_given=None), path.with_name("given.onnx"))
-                given = files.load(path.with_name("given.onnx")).proto
+            if given_proto is not None:
+                files.save(replace(model, proto=given_proto, as_given=None), path.with_name("given.onnx"))
+                given_proto = files.load(path.with_name("given.onnx")).proto
             files.save(model, path)
             model = files.load(path)
+        # Equal models must give equal bytes.
         structure = model.proto.SerializeToString(deterministic=True)
         return Runnable(
             structure=structure,
             weights=model.weights,
             libraries=self.settings.libraries,
-            given=None if given is None else given.SerializeToString(deterministic=True),
+            given=None if given_proto is None else given_proto.SerializeToString(deterministic=True),
         )
 
 
@@ -251,15 +258,17 @@ def first_difference(
         return None
     begin = time.perf_counter()
     good, bad = -1, len(stages) - 1
+    # The last stage is known to differ.
     untried = list(range(bad))
+    # A binary search: one proof takes long, and there may be dozens of passes.
     while untried and time.perf_counter() - begin < _PATIENCE and process.seconds_left():
-        place = untried[len(untried) // 2]
-        model = stages[place][1]
+        middle = untried[len(untried) // 2]
+        model = stages[middle][1]
         same = _same(prover, Segment(start, model, model if claimed else None, claimed))
         if same is None:
-            untried.remove(place)
+            untried.remove(middle)
             continue
-        good, bad = (place, bad) if same else (good, place)
+        good, bad = (middle, bad) if same else (good, middle)
         untried = [other for other in untried if good < other < bad]
     passes = tuple(name for name, _ in stages[good + 1 : bad + 1])
     before = start if good < 0 else stages[good][1]

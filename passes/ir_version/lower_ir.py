@@ -68,30 +68,36 @@ def lower_ir(
     if drop_training and proto.training_info:
         del proto.training_info[:]
         step.note("training-info", "removed the training information")
-    found = step.newer()
-    if not found:
+    newer_features = step.newer()
+    if not newer_features:
         return
-    if any(item.feature is IrFeature.OPSET for item in found):
+    # An import that no node uses may be the only newer feature.
+    if any(newer_feature.feature is IrFeature.OPSET for newer_feature in newer_features):
         step.drop_unused_imports()
-    for feature in (item.feature for item in found if item.feature.annotation):
+    for feature in (
+        newer_feature.feature for newer_feature in newer_features if newer_feature.feature.annotation
+    ):
         count = drop_annotation(proto, feature)
         step.note("annotations", f"removed {feature.text}, from {count} places: no number depends on them")
-    step.functions({item.feature for item in found})
-    if any(item.feature is IrFeature.SPARSE for item in found):
+    step.functions({newer_feature.feature for newer_feature in newer_features})
+    if any(newer_feature.feature is IrFeature.SPARSE for newer_feature in newer_features):
         for name in make_dense(model):
             written = f"initializer {name!r} is now a dense tensor with its zeros, not a sparse one"
             step.note("dense", written, subject=name)
-    left = step.newer()
-    if any(item.feature is IrFeature.UNLISTED for item in left):
-        step.refuse([item for item in left if item.feature is not IrFeature.UNLISTED])
+    remaining = step.newer()
+    if any(newer_feature.feature is IrFeature.UNLISTED for newer_feature in remaining):
+        step.refuse(
+            [newer_feature for newer_feature in remaining if newer_feature.feature is not IrFeature.UNLISTED]
+        )
         listed, moved = list_all_initializers(proto)
         if moved:
             weights = count_of(moved, "initializer")
             step.note("moved-weights", f"moved {weights} of sub-graphs to the main graph")
         weights = count_of(listed, "initializer")
         step.note("listed", f"added {weights} to the inputs, which IR version {target} requires")
-        left = step.newer()
-    step.refuse(left)
+        # Each change may remove several features.
+        remaining = step.newer()
+    step.refuse(remaining)
 
 
 def fit_ir_version(model: Model, log: ChangeLog, pass_name: str) -> None:
@@ -127,9 +133,14 @@ class _Step:
 
     def newer(self) -> list[FoundFeature]:
         """Return the features of the model that the target lacks."""
-        newer = (found for found in features(self.proto) if found.since > self.target)
+        newer = (feature for feature in features(self.proto) if feature.since > self.target)
+        # Programs of this IR version may load newer opsets.
         allowed = {f"opset {number} of ai.onnx" for number in range(self.opset + 1)}
-        return [found for found in newer if found.feature is not IrFeature.OPSET or found.text not in allowed]
+        return [
+            feature
+            for feature in newer
+            if feature.feature is not IrFeature.OPSET or feature.text not in allowed
+        ]
 
     def drop_unused_imports(self) -> None:
         """Drop imports of opsets that were released with a newer IR version, where no node is of the domain."""
@@ -160,23 +171,27 @@ class _Step:
         """Raise CannotMigrate if the model still has a feature that the target does not have."""
         if not left:
             return
-        found = left[0]
-        more = f" (in {found.count} places)" if found.count > 1 else ""
-        if found.feature is IrFeature.OPSET:
-            domain = found.text.rpartition(" ")[2]
+        first_feature = left[0]
+        more = f" (in {first_feature.count} places)" if first_feature.count > 1 else ""
+        if first_feature.feature is IrFeature.OPSET:
+            domain = first_feature.text.rpartition(" ")[2]
             opset = newest_opset_of_ir(self.target, domain)
-            asked = opset if domain == "ai.onnx" else f"{domain}={opset}"
-            reason = f"it imports {found.text}, which was released with IR version {found.since}"
+            opset_text = opset if domain == "ai.onnx" else f"{domain}={opset}"
+            reason = (
+                f"it imports {first_feature.text}, which was released with IR version {first_feature.since}"
+            )
             hint: Hint = Advice(
-                f"bring it to an opset that IR version {self.target} has: --opset {asked}",
-                options={"opset": asked},
+                f"bring it to an opset that IR version {self.target} has: --opset {opset_text}",
+                options={"opset": opset_text},
             )
         else:
-            reason = f"the model has {found.text}{more}, which came with IR version {found.since}"
-            hint = _HINTS.get(found.feature) or _newer_ir(found.since)
+            reason = (
+                f"the model has {first_feature.text}{more}, which came with IR version {first_feature.since}"
+            )
+            hint = _HINTS.get(first_feature.feature) or _newer_ir(first_feature.since)
         raise CannotMigrate(
             f"{reason}, so it cannot have IR version {self.target}",
-            code="no-such-type" if found.feature in DTYPE_FEATURES.values() else "no-such-ir",
-            where=found.where if found.where.scope != "model" else None,
+            code="no-such-type" if first_feature.feature in DTYPE_FEATURES.values() else "no-such-ir",
+            where=first_feature.where if first_feature.where.scope != "model" else None,
             hint=hint,
         )

@@ -100,8 +100,8 @@ def inspect(
                 transfers_within(timeout),
                 limited(timeout, bytes_of(options["memory_limit"]), "inspect"),
             ):
-                found = look(model, opset=opset, runtime=runtime or None, adapters=options["adapters"])
-                with published({page: inspection_page(found)} if page else {}):
+                inspection = look(model, opset=opset, runtime=runtime or None, adapters=options["adapters"])
+                with published({page: inspection_page(inspection)} if page else {}):
                     pass
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
@@ -109,10 +109,10 @@ def inspect(
                 return code
             entries.append(Failure.of(model, error))
         else:
-            entries.append(found)
-            shown.append(found)
-            if isinstance(found.refusal, InvalidModel):
-                code = fail(found.refusal, model, as_json=False)
+            entries.append(inspection)
+            shown.append(inspection)
+            if isinstance(inspection.refusal, InvalidModel):
+                code = fail(inspection.refusal, model, as_json=False)
     if as_json:
         click.echo(json.dumps(list(map(json_of, entries)), indent=2))
     elif shown:
@@ -129,8 +129,8 @@ def inspect(
                 to=f"for {' and '.join(runtime)}" if runtime else f"to {opset or options['opset']}",
             )
         else:
-            for index, found in enumerate(shown):
+            for index, inspection in enumerate(shown):
                 if index:
                     console.print()
-                print_inspection(found, console, everything=verbose)
+                print_inspection(inspection, console, everything=verbose)
     return code

@@ -120,12 +120,12 @@ def grouped(entries: Iterable[Ended]) -> list[Grouped]:
             "…", entry.reason.replace(entry.model, "…").replace(os.path.basename(entry.model), "…")
         )
         groups.setdefault((entry.state, key), []).append(entry)
-    found = [
+    all_groups = [
         Grouped(state, members[0].reason, tuple(entry.model for entry in members))
         for (state, _), members in groups.items()
     ]
     order = list(dict.fromkeys(("unchanged", *_COLOURS)))
-    return sorted(found, key=lambda group: (order.index(group.state), -len(group.models), group.reason))
+    return sorted(all_groups, key=lambda group: (order.index(group.state), -len(group.models), group.reason))
 
 
 def print_table(console: Console, summary: Summary, entries: Sequence[Ended], *, running: int) -> None:
@@ -151,8 +151,8 @@ def verification_text(summary: Summary) -> str:
     counts = [(summary.verification[kind], kind) for kind in (VERIFIED, UNVERIFIED, NOT_VERIFIED)]
     counts.append((summary.loadable, "invalid although ONNX Runtime loads them"))
     counts.append((summary.left, "not taken in whole (--best-effort)"))
-    told = [f"{count:,} {text}" for count, text in counts if count]
-    return f"results: {', '.join(told)}" if told else ""
+    texts = [f"{count:,} {text}" for count, text in counts if count]
+    return f"results: {', '.join(texts)}" if texts else ""
 
 
 def slowest(entries: Sequence[Ended]) -> str:
@@ -165,11 +165,15 @@ def slowest(entries: Sequence[Ended]) -> str:
 
 def next_steps(summary: Summary, *, out_dir: bool) -> Iterator[str]:
     """Yield the next steps: how to run the remaining models, and how to accept unverified results."""
-    late, left = summary.states[TIMED_OUT], summary.models - summary.ended
+    late, unfinished = summary.states[TIMED_OUT], summary.models - summary.ended
     failed = summary.ended - summary.outcomes["migrated"] - summary.outcomes["unchanged"]
     again = [
         f"{count_of(count, 'model')} {text}"
-        for count, text in ((left, "without a result"), (late, "timed out"), (failed, "refused or failed"))
+        for count, text in (
+            (unfinished, "without a result"),
+            (late, "timed out"),
+            (failed, "refused or failed"),
+        )
         if count
     ]
     if again and out_dir:

@@ -81,9 +81,9 @@ class DimPlan:
 
     def part_text(self, symbols: Collection[str]) -> str:
         """Return a hint that these symbols can be dynamic, with the request for them."""
-        kept = listed([symbol for symbol in self.frozen_sizes if symbol in symbols])
-        given = " ".join(f"--dynamic {text}" for text in self.only(symbols).texts())
-        return f"{kept} can be made dynamic: {given}"
+        dynamic_symbols = listed([symbol for symbol in self.frozen_sizes if symbol in symbols])
+        requests = " ".join(f"--dynamic {text}" for text in self.only(symbols).texts())
+        return f"{dynamic_symbols} can be made dynamic: {requests}"
 
     def texts(self) -> list[str]:
         """Return the plan as requests, one for each input, as in "x:0=N,2=H"."""
@@ -95,10 +95,10 @@ class DimPlan:
     @property
     def axes(self) -> dict[str, dict[int, str]]:
         """The symbols that the plan gives to axes, by input and axis."""
-        found: dict[str, dict[int, str]] = {}
+        symbols_by_axis: dict[str, dict[int, str]] = {}
         for dim in self.dims:
-            found.setdefault(dim.input, {})[dim.axis] = dim.symbol
-        return found
+            symbols_by_axis.setdefault(dim.input, {})[dim.axis] = dim.symbol
+        return symbols_by_axis
 
     def is_generated(self, symbol: str) -> bool:
         """Return whether onnx-migrate made up a symbol for an axis that the user gave without a name."""
@@ -123,10 +123,11 @@ class DimPlan:
         first: dict[tuple[int, int], str] = {}
         others: dict[str, str] = {}
         for dim in self.dims:
+            # A dim that is open already has a name of its own.
             if dim.frozen is not None:
-                kept = first.setdefault((dim.axis, dim.frozen), dim.symbol)
-                if kept != dim.symbol:
-                    others[dim.symbol] = kept
+                shared_symbol = first.setdefault((dim.axis, dim.frozen), dim.symbol)
+                if shared_symbol != dim.symbol:
+                    others[dim.symbol] = shared_symbol
         named = {
             name: {axis: others.get(symbol, symbol) for axis, symbol in symbols.items()}
             for name, symbols in {**self.axes, **self.output_names}.items()
@@ -138,14 +139,15 @@ class DimPlan:
 
         Axes that are not of this plan, as those that a user's own pass names, get their entries from the interfaces.
         """
-        known = {(dim.input, dim.axis, dim.symbol): dim for dim in self.dims}
+        planned_dims = {(dim.input, dim.axis, dim.symbol): dim for dim in self.dims}
         changed: dict[str, dict[int, str]] = {}
         for old, new in zip(before.inputs, after.inputs, strict=True):
             for axis, (size, symbol) in enumerate(zip(old.shape or (), new.shape or (), strict=True)):
+                # Axes that were open before are not made dynamic by a pass.
                 if isinstance(size, int) and size > 0 and isinstance(symbol, str):
                     changed.setdefault(new.name, {})[axis] = symbol
-        found = _dims(changed, before)
-        dims = tuple(known.get((dim.input, dim.axis, dim.symbol), dim) for dim in found)
+        changed_dims = _dims(changed, before)
+        dims = tuple(planned_dims.get((dim.input, dim.axis, dim.symbol), dim) for dim in changed_dims)
         return DimPlan(dims, bounds=self.bounds, keeps_cells=self.keeps_cells)
 
 
@@ -193,17 +195,20 @@ def plans_for_batch(plan: DimPlan, interface: Interface, symbol: str) -> Iterato
 def _batch_axes(interface: Interface, symbol: str) -> Iterator[dict[str, dict[int, str]]]:
     ranked = [port for port in interface.inputs if port.shape]
     first = {port.shape[0] for port in ranked if port.shape and isinstance(port.shape[0], int)}
+    # If all inputs agree on their first length, this length is the batch.
     batch = first.pop() if len(first) == 1 and len(ranked) == len(interface.inputs) else 1
     options: list[list[int | None]] = []
     for port in ranked:
         shape = port.shape or ()
         axes = [axis for axis, size in enumerate(shape[:2]) if size == batch and isinstance(shape[0], int)]
-        found: list[int | None] = list(axes)
+        batch_options: list[int | None] = list(axes)
+        # One input of several may have no batch, such as a scalar or a table.
         if len(ranked) > 1 and (not axes or axes[0] or len(shape) == 1):
-            found.append(None)
-        options.append(found or [None])
+            batch_options.append(None)
+        options.append(batch_options or [None])
     if all(axes == [None] for axes in options):
         if any(not isinstance(port.shape[0], int) for port in ranked if port.shape):
+            # A symbolic first axis is a batch already.
             return
         raise UsageError(
             f"no input has an axis of length {batch} that could be the batch",
