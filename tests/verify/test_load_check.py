@@ -78,7 +78,7 @@ def test_a_fault_of_the_optimiser():
     [
         (process.Crashed("SIGSEGV", stage="result: loading"), True, ""),
         (process.Crashed("SIGSEGV", stage="original: loading"), False, "is not known: the process crashed"),
-        (process.TimedOut(3.0, stage="result: loading"), False, "is not known: not done after 3 s"),
+        (process.TimedOut(3.0, stage="result: loading"), False, "is not known: timed out after 3 s"),
     ],
 )
 def test_a_process_that_ends(ending, failure, doubt, monkeypatch):
@@ -113,7 +113,7 @@ def test_the_check_runs_where_time_is_over(monkeypatch):
     assert "does not load" in found.reason
     fine = verdict(runnable(RELU), runnable(RELU), limits=Limits(seconds=60))
     assert (fine.kind, fine.comparable) == (Kind.UNVERIFIED, False)
-    assert "not done after 0.1 s" in fine.reason
+    assert "timed out after 0.1 s" in fine.reason
 
 
 @pytest.mark.long

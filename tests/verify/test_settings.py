@@ -68,7 +68,7 @@ def test_it_is_loaded_where_the_models_run_and_not_here(library: Path, loaded_by
     if call == "migrate":
         report = migrate(small(), ort_library=library, simplify=False).report
         assert report.verified
-        assert report.as_dict()["request"]["command"].endswith(f"--no-simplify --ort-library {library}")
+        assert report.as_dict()["request"]["command"].endswith(f"--ort-library {library} --no-simplify")
     else:
         assert compare(small(), small(), ort_library=[str(library)]).verified
 
@@ -148,7 +148,7 @@ RAISED = process.Raised("KeyError", "'x'", stage="result: loading")
     [
         (
             TIMED_OUT,
-            "not done after 2.5 s, in the step 'original: running'; not tried: --timeout allows more time",
+            "timed out after 2.5 s, in the step 'original: running'; not tried: --timeout allows more time",
         ),
         (
             NO_MEMORY,

@@ -71,7 +71,7 @@ def test_an_original_that_crashes_with_optimisation_is_run_without(monkeypatch):
 def test_running_out_of_time_is_unverified():
     found = verdict(runnable(RELU), runnable(RELU), limits=process.Limits(seconds=0.01), isolated=True)
     assert found.kind is Kind.UNVERIFIED
-    assert "not done after" in found.reason
+    assert "timed out after" in found.reason
     assert "--timeout" in found.reason
 
 

@@ -74,7 +74,7 @@ def test_another_number_of_inner_values_is_noted():
     two = """(float[1,4] x) => (float[1,4] y) { a = Relu(x) b = Abs(x)
         z = Sub(a, a) v = Sub(b, b) s = Add(z, v) y = Softmax(s) }"""
     findings, _ = run(CONSTANT, two)
-    assert "cannot be paired" in findings.notes[-1]
+    assert "do not correspond" in findings.notes[-1]
 
 
 def test_a_result_that_does_not_run_raises_with_its_node():

@@ -70,7 +70,7 @@ def test_missing_outputs_are_an_error(place):
         evaluator.run(x(3))
 
 
-@pytest.mark.parametrize(("what", "words"), [("crash", "SIGABRT"), ("hang", "not done after 1 s")])
+@pytest.mark.parametrize(("what", "words"), [("crash", "SIGABRT"), ("hang", "timed out after 1 s")])
 def test_its_end_is_an_error_of_loading(place, what, words):
     model = net(RELU)
     model.doc_string = what

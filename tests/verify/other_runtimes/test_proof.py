@@ -80,7 +80,7 @@ def test_the_words_of_the_runtime_are_kept(faulty, saved):
 def test_a_model_that_hangs_ends(faulty, saved):
     (proof,) = prove_in([faulty], saved(RELU), saved(RELU, "HANG"), replace(_SETTINGS, limits=Limits(3.0)))
     assert proof.outcome == "lost"
-    assert "not done after 3 s" in proof.result.reason
+    assert "timed out after 3 s" in proof.result.reason
 
 
 def test_integers_must_be_equal_and_may_be_narrower(faulty, saved):
