@@ -133,6 +133,7 @@ def model_in(text: str) -> str:
     for path_in_text in _MODEL.finditer(text[:2_000_000]):
         path = re.sub(r"^.*?(?=[A-Za-z]:[\\/])|^.*:(?![\\/])", "", path_in_text[0])
         stem = re.split(r"[\\/@.]", path[: -len(".onnx")])[-1]
+        # Names such as torch.onnx are Python modules.
         if stem not in _MODULES and "://" not in path_in_text[0]:
             return shlex.quote(path)
     return ""

@@ -138,6 +138,7 @@ def migrate(
         import rich.console  # noqa: F401
 
         import onnx_migrate.report.text  # noqa: F401
+    # The folder of the command may hold the modules of passes.
     find_own_passes(options)
     page, ci_reports = None, []
     with (

@@ -143,6 +143,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
         return options
     from onnx_migrate.url import is_url
 
+    # Patterns are relative to the config file.
     name = model if is_url(model) else _below(config.path, model)
     parameters = {parameter.name: parameter for parameter in context.command.params}
     result = dict(options)
@@ -150,7 +151,9 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
         for key, value in override.items():
+            # The command line has the last word.
             if context.get_parameter_source(key) is not ParameterSource.COMMANDLINE:
+                # The value is converted as if it came from the command line.
                 result[key] = parameters[key].process_value(context, value)
     return result
 

@@ -230,6 +230,7 @@ def _with_domains(options: list[str]) -> list[str]:
 
     joined: list[str] = []
     for argument in options:
+        # click cannot tell an optional value from the next argument.
         after = bool(joined) and joined[-1] == _TO_ONNX
         if after and argument in foreign_domains() and not os.path.exists(argument):
             joined[-1] = f"{_TO_ONNX}={argument}"

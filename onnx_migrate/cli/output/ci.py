@@ -74,6 +74,7 @@ class Judgement:
             tag = "failure" if outcome.kind == "refused" else "error"
             return tag, outcome.code, outcome.why
         if outcome.left:
+            # Best effort must not hide what is missing.
             message = f"{count_of(outcome.left, 'thing')} that --best-effort left unchanged"
             return "failure", "not-fitted", message
         if self.check and outcome.kind == "migrated":
