@@ -109,6 +109,7 @@ def layer_of(node: onnx.NodeProto) -> tuple[str, ...]:
 
     The record has the full name of each module around the node, the outermost first, and the node itself at the end.
     """
+    # Old releases of onnx have no such field.
     text = next((entry.value for entry in getattr(node, "metadata_props", ()) if entry.key == _SCOPES), "")
     names = _QUOTED.findall(text)[:-1]
     layers = list[str]()

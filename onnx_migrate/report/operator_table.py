@@ -142,6 +142,7 @@ def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
     for change in changes:
         before, after = change.before, change.after
         into = None if after is None else (after.op_type, after.domain)
+        # Changes of one kind are one row.
         key = (
             change.pass_name,
             before.op_type,

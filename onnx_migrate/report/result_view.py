@@ -43,6 +43,7 @@ class ResultView:
             nodes = history.nodes_in(index)
             change = None if not nodes else _final(history, nodes, index)
             if change is None:
+                # Nodes that a later pass removed are only counted.
                 vanished += not nodes
                 continue
             owner |= dict.fromkeys((id(node) for node, _ in nodes), len(final))

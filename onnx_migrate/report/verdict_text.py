@@ -74,6 +74,7 @@ def claim_lines(verdict: Verdict, *, short: bool = False) -> Iterator[str]:
     A `short` report has the statements with figures alone: its headline has the others, and -v the models. Without statements
     the headline has the models too.
     """
+    # Statements with figures contain a colon.
     statements = [statement for statement in verdict.statements if not short or ":" in statement.text]
     stand_ins = verdict.stand_ins if verdict.statements and not short else ()
     for text in (*map(str, statements), *stand_ins):
@@ -183,6 +184,7 @@ def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield notes; of several notes with the same first words, only the first, and how many more there are."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for note in notes:
+        # Notes of one kind begin with the same words.
         groups.setdefault(tuple(note.split()[:_SAME]), []).append(note)
     yield from ((members[0], len(members) - 1) for members in groups.values())
 

@@ -88,6 +88,7 @@ def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | Non
 
     new = [name for name in written if name is not None]
     old = [name for name in read if name is not None]
+    # Two outputs of one name would overwrite each other.
     for path, other in (*combinations(new, 2), *product(new, old)):
         if _same_file(path, other):
             conflict = f"{path} is given twice" if path == other else f"{path} and {other} are the same file"
