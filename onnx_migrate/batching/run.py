@@ -190,9 +190,11 @@ def run_jobs(
             hint="give an executor that runs threads of this process",
         )
     if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
+        # The error must come once, and not from each worker.
         require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
     if watcher.views:
+        # Only the page of a batch needs drawings, which take time.
         planned = [replace(job, viewed=True) for job in planned]
     summary = Summary(models=len(planned), allow_unverified=allow_unverified)
     start = time.perf_counter()
@@ -204,6 +206,7 @@ def run_jobs(
             closing(_outcomes(planned, submit, watcher, cancel)) as outcomes,
         ):
             for outcome in outcomes:
+                # The journal comes first, so that an interrupted run can be resumed after this model.
                 keep(outcome)
                 summary.add(outcome)
                 summary.seconds = time.perf_counter() - start

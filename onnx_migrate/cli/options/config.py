@@ -199,6 +199,7 @@ def _read(path: Path, context: click.Context) -> _Config:
         raise click.UsageError(f"{path}: override must be an array of tables, written [[override]]")
     read_overrides = []
     for index, entry in enumerate(overrides):
+        # The other keys of an override are options.
         files = entry.pop("files", None)
         patterns = [files] if isinstance(files, str) else files
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
@@ -206,6 +207,7 @@ def _read(path: Path, context: click.Context) -> _Config:
                 f"{path}{line_of(path, 'files', index)}: an override needs a key files, with a pattern or a list of patterns"
             )
         options = options_of(entry, path, context, index)
+        # These options concern the whole run, and not one model.
         if set(options) & _OF_ALL:
             raise click.UsageError(
                 f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set in an override; set it for all files"

@@ -141,6 +141,7 @@ class _JUnit:
         self._cases[name] = case
 
     def finish(self, totals: Mapping[str, Any]) -> None:
+        # Models end in any order, and the file must be reproducible.
         cases = [self._cases[name] for name in sorted(self._cases)]
         counts = {
             "tests": str(len(cases)),
@@ -156,6 +157,7 @@ class _JUnit:
         text = (
             '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
         )
+        # Names of files may hold bytes that are not UTF-8.
         with published({self._file: [text.encode("utf-8", "backslashreplace")]}):
             pass
 

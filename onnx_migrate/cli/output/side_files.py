@@ -49,12 +49,14 @@ class SideFile:
         path = resolve_file_url(self.path)
         exists = check_file(path, instead=f"{self.option} replaces a file: give the path of one")
         target = Path(real_path(path))
+        # Replacing the target through a link would surprise the owner of the other folder.
         if os.path.islink(path) and str(target.parent) != real_path(os.path.dirname(path) or "."):
             raise SaveError(
                 f"{self.path} is a link to {target}, which is in another folder", hint=f"give {target} itself"
             )
         if exists:
             with saving(self.path), target.open("rb") as file:
+                # The first bytes tell whether an earlier run wrote the file.
                 start = file.read(_HEAD)
             if start and not self.is_own(start):
                 raise SaveError(
