@@ -139,6 +139,7 @@ class _Changes:
         assert node.after is not None
         after.CopyFrom(node.after)
         for names in (after.input, after.output):
+            # A comparison by name needs one set of names.
             names[:] = [pair.renamed.get(name, name) for name in names]
         versions = [
             node_version(model.proto, each)

@@ -163,12 +163,14 @@ def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False)
 
     If the first attribute is None, the key prints null, or an empty text. With `or_null`, it prints null for an empty value.
     """
+    # A dot stands for the value itself.
     if path == ".":
         return _Key(lambda value: value, _object(_selected(kind, inner, {})))
     *before, last = path.split(".")
     absent = False
     for name in before:
         kind, optional = _without_none(_hint(kind, name))
+        # An attribute on the way may be None.
         absent |= optional
     hint = _hint(kind, last)
     if or_null:

@@ -51,6 +51,7 @@ def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
         writer.line(headline(report.verification))
     lines = [f"  {markup_of(report.model)}{arrow}", f"  {size_line(report)}", *_proof(report)]
     warnings, changes = list(_warnings(report)), list(_changes(report))
+    # The last line tells how to see more.
     room = _LINES - len(lines) - 1
     if warnings:
         warnings = _first(warnings, max(_WARNINGS, room - 2 - len(changes)), "more warning")

@@ -105,6 +105,7 @@ def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
     if setting := run_line(verdict):
         yield f"  {markup_of(setting)}"
     unlike = sorted(
+        # Identical outputs need no line.
         (item for item in verdict.comparisons if not item.identical and not _told(item, verdict)),
         key=lambda item: (not item.problem, not item.doubt, -item.largest_relative),
     )
