@@ -296,6 +296,7 @@ def _closeness(prover: Prover, original: Model, other: Model, settings: Settings
     runnables = prover.runnable(original), prover.runnable(other)
     kind = narrowest(other.proto)
     ending = settings.call(CLOSENESS, *runnables, kind, settings.for_child, _DRAWS)
+    # The run may have reached a limit or crashed.
     if not isinstance(ending, Returned):
         late = isinstance(ending, TimedOut)
         return Verdict(Kind.UNVERIFIED, interruption(ending), comparable=False, timed_out=late)

@@ -172,6 +172,7 @@ class MigrateOpset(AdvisingPass):
             opset = onnx_opset(located.owner.opset_import, ir_version=proto.ir_version)
             for (domain, operator), count in located.operators.items():
                 node = onnx.NodeProto(domain=domain, op_type=operator)
+                # An operator of the same name may be standard at another opset.
                 if opset is not None and is_runtime_operator(node, opset):
                     counts[operator] = counts.get(operator, 0) + count
         for operator, count in sorted(counts.items()):

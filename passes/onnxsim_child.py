@@ -72,6 +72,7 @@ def _onnxsim(*, alone: bool) -> Any:
     spec = find_spec("onnxsim")
     skips_rich = spec is not None and version("onnxsim") in IMPORTS_ALONE
     hidden = {"sympy", "rich"} if skips_rich else {"sympy"}
+    # A module that is loaded already stays.
     hidden -= modules.keys()
     modules.update(
         dict.fromkeys(hidden)
@@ -84,6 +85,7 @@ def _onnxsim(*, alone: bool) -> Any:
             package.simplify = import_module("onnxsim.onnx_simplifier").simplify
         return import_module("onnxsim")
     except BaseException:
+        # A half-loaded package must not stay for the next import.
         modules.pop("onnxsim", None)
         raise
     finally:

@@ -36,6 +36,7 @@ def target_opsets(options: CoreOptions) -> dict[str, tuple[int, bool]]:
     if "ai.onnx" in named_opsets:
         _check_opset(named_opsets["ai.onnx"], targets)
         return named_opsets
+    # The runtime supports any opset.
     if targets.opset is None:
         main = (targets.oldest or 1, True)
     else:
@@ -67,6 +68,7 @@ def _read_opsets(asked: Opset) -> dict[str, tuple[int, bool]]:
     if isinstance(asked, Mapping):
         by_domain = asked
     else:
+        # A part without a domain is for ai.onnx.
         parts = [part.strip().rpartition("=") for part in str(asked).split(",")]
         by_domain = {domain or "ai.onnx": number for domain, _, number in parts}
     opsets = {

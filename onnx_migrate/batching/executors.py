@@ -180,6 +180,7 @@ def _absolute(name: str) -> str:
 def _named_as_given(outcome: Outcome, job: Job) -> Outcome:
     """Return an outcome with the path of the model as the caller gave it: a worker elsewhere knows an absolute path."""
     there = _absolute(job.source)
+    # The worker ended before it could name the model.
     if outcome.source == job.source or not outcome.source:
         return replace(outcome, source=job.source, output=job.output)
 

@@ -42,6 +42,7 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
         if is_url(source):
             inside = _models_at_url(source)
         elif os.path.isdir(source):
+            # Results keep their paths relative to this folder.
             inside = [(path, os.path.relpath(path, source)) for path in _models_below(source)]
         elif not os.path.exists(source) and glob.has_magic(source):
             root = _fixed_part(source)
@@ -54,6 +55,7 @@ def find(sources: Iterable[str | os.PathLike[str]]) -> list[tuple[str, str]]:
                 f"there is no model in {source}", hint=f"give a folder or pattern with files named *{SUFFIX}"
             )
         for path, relative in inside:
+            # A model that several sources name is migrated once.
             models.setdefault(path, relative)
     return list(models.items())
 
@@ -68,10 +70,12 @@ def place(found: Iterable[tuple[str, str]], out_dir: str | os.PathLike[str]) -> 
     model_by_target: dict[str, str] = {}
     folder = resolve_file_url(os.fspath(out_dir))
     out = identity(folder)
+    # Results of an earlier run in the same folder are no sources.
     found = [(path, relative) for path, relative in found if not _result(path, relative, out)]
     models = {identity(path) for path, _ in found}
     for path, relative in found:
         target = join(folder, relative)
+        # A result must not replace a model that is still to be read.
         if identity(target) in models:
             raise UsageError(
                 f"the result {target} would overwrite one of the models",

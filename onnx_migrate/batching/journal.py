@@ -86,17 +86,20 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     Returns None if JSON cannot express an option: a pass, a pipeline or a function for inputs that is an object of the caller's.
     """
     read = {}
+    # These limits change no finished result.
     options = {name: value for name, value in arguments.items() if name not in ("timeout", "memory_limit")}
     for module_name in (
         *(options.get("passes") or ()),
         *(f"{name}:" for name in options.get("adapters") or ()),
     ):
+        # The version of the package covers its own passes.
         if is_builtin(module_name):
             continue
         if not isinstance(module_name, str):
             return None
         module = module_name.partition(":")[0]
         spec = importlib.util.find_spec(module) if ":" in module_name else None
+        # A changed module may change the result.
         if spec is not None and spec.origin and os.path.isfile(spec.origin):
             read[module_name] = file_digest(Path(spec.origin))
     if options.get("pipeline") is not None:
@@ -105,6 +108,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
     from onnx_migrate.verify.inputs.given import data_files, texts_of
 
     if data is not None and not texts_of(data):
+        # A function may return other arrays each time.
         if callable(data) or not isinstance(data, (Mapping, Sequence)):
             return None
         options["input_data"] = _digest_of_arrays(data)
@@ -112,9 +116,11 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
         for path in data_files(data):
             if path.is_file():
                 read[str(path)] = file_digest(path)
+    # A changed library may change the verification.
     for path in map(Path, options.get("ort_library") or ()):
         if path.is_file():
             read[str(path)] = file_digest(path)
+    # The table of the runtime says more than its name.
     runtime = options.pop("runtime", None)
     targets = None if runtime is None else resolve(runtime)
     inputs_of_result = {
@@ -123,6 +129,7 @@ def key(arguments: Mapping[str, Any], *, external: bool) -> dict[str, Any] | Non
         "files": read,
         "versions": tool_versions(),
     }
+    # The key is compared with one that was read from JSON.
     plain: dict[str, Any] = json.loads(json.dumps(inputs_of_result, default=_plain))
     return plain
 
@@ -133,6 +140,7 @@ def _digest_of_arrays(data: Any) -> str:
     for at, values in enumerate([data] if isinstance(data, Mapping) else data):
         for name, value in sorted(values.items()) if isinstance(values, Mapping) else [(at, values)]:
             array = np.asarray(value)
+            # Texts have no bytes of a fixed form.
             content = repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
             digest.update(f"{name} {array.dtype} {array.shape} {len(content)}".encode() + content)
     return digest.hexdigest()

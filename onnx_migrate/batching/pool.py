@@ -98,6 +98,7 @@ class LocalPool:
                 threads=self._threads_each,
             )
         except WorkerEndedError as error:
+            # A worker that started and then ended was ended by the call, which is no fault of the pool.
             if error.started or self._workers.closed:
                 raise
             self._refusal = f"worker processes end as they start: {error}"

@@ -105,6 +105,7 @@ def batch(
     `migrate` does not have. An exception of `watcher` ends the workers, and then the batch.
     """
     arguments = current_names(Options, arguments)
+    # A wrong argument must not fail once for each model.
     check_names("batch", arguments, [option.name for option in declared(Options)])
     folder = resolve_file_url(os.fspath(out_dir))
     if resume and is_url(folder):
@@ -115,6 +116,7 @@ def batch(
     pairs = place(find(sources), folder)
     journal = None if is_url(folder) else _journal(folder)
     if resume and journal:
+        # Without --resume, the journal starts anew.
         journal.read()
     arguments |= {"timeout": timeout, "memory_limit": memory_limit}
     planned = []
@@ -188,9 +190,11 @@ def run_jobs(
             hint="give an executor that runs threads of this process",
         )
     if executor is None and any(policy_of(job.arguments.get("verify", True)) != "off" for job in planned):
+        # The error must come once, and not from each worker.
         require_onnxruntime("the verification", "or leave it out: --verify=off")
     watcher = watcher or Watcher()
     if watcher.views:
+        # Only the page of a batch needs drawings, which take time.
         planned = [replace(job, viewed=True) for job in planned]
     summary = Summary(models=len(planned), allow_unverified=allow_unverified)
     start = time.perf_counter()
@@ -202,6 +206,7 @@ def run_jobs(
             closing(_outcomes(planned, submit, watcher, cancel)) as outcomes,
         ):
             for outcome in outcomes:
+                # The journal comes first, so that an interrupted run can be resumed after this model.
                 keep(outcome)
                 summary.add(outcome)
                 summary.seconds = time.perf_counter() - start
@@ -225,6 +230,7 @@ def _outcomes(
         while waiting or pending:
             if cancel is not None and cancel.is_set():
                 raise Cancelled("the batch was cancelled", hint="resume=True goes on from here")
+            # Few jobs wait in the executor, so that a stop takes effect soon.
             while waiting and len(pending) < _WINDOW:
                 job = waiting.popleft()
                 pending[submit(job)] = job
@@ -241,10 +247,12 @@ def _outcomes(
                 job = pending.pop(future)
                 running.discard(future)
                 outcome = submit.outcome(job, future)
+                # The worker ended, and the model gets one more attempt.
                 if outcome is None:
                     waiting.appendleft(submit.again(job, future))
                 else:
                     yield outcome
     finally:
         for future in pending:
+            # Jobs that have not begun must not run after the end.
             future.cancel()

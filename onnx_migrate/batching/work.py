@@ -144,6 +144,7 @@ def _run(job: Job) -> Outcome:
         settings = key(job.arguments, external=job.external)
     if job.output is None or job.in_place:
         return _check_or_replace(job)
+    # These targets fail before the model is loaded.
     if elsewhere or os.path.isdir(job.output):
         files.check_target(job.output)
     original = files.load(job.source)
@@ -165,6 +166,7 @@ def _run(job: Job) -> Outcome:
                 verification=earlier["verification"],
                 doubt=earlier["doubt"],
             )
+    # A result must not overwrite weights that it refers to.
     files.check_not_source([job.output], original.origin)
     migration = _migrate(job, original)
     folder = "" if elsewhere else os.path.dirname(job.output)

@@ -191,6 +191,7 @@ for command in (migrate, batch, inspect, verify, diff, reduce, explain, passes):
 def run(args: list[str] | None = None) -> NoReturn:
     """Run the command line, with the arguments of the process by default, and exit."""
     try:
+        # A closed stream must not end the command without a message.
         guard_streams()
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()

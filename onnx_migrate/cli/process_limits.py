@@ -59,10 +59,12 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
         nonlocal current
         current = name
         if timed:
+            # These stages have limits for each child process.
             endless = not name or name in _CHILDREN_HAVE_LIMITS
             timer_seconds = min(max(deadline.own_work_left(), _SOON), _LONGEST)
             signal.setitimer(signal.ITIMER_REAL, 0 if endless else timer_seconds, _AGAIN)
 
+    # Signals reach the main thread only.
     timed = sys.platform != "win32" and threading.current_thread() is threading.main_thread()
     if timed:
         before = signal.signal(signal.SIGALRM, expire)
@@ -91,5 +93,6 @@ def limited(seconds: float, memory: int | None, stage: str = "load") -> Iterator
     finally:
         begin("")
         if timed:
+            # The caller's handler comes back.
             signal.signal(signal.SIGALRM, before)
         limit_memory(allowed)

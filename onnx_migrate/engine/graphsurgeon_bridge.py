@@ -60,9 +60,11 @@ def run_on_graph(model: Model, function: Callable[[Any], Any]) -> Model:
     import onnx_graphsurgeon as gs
 
     whole = inline(model)
+    # graphsurgeon would drop these parts without a word.
     _refuse_what_is_dropped(whole)
     graph = gs.import_onnx(whole)
     result = function(graph)
+    # A pass may edit the graph in place.
     if result is None:
         result = graph
     if not isinstance(result, gs.Graph):

@@ -120,6 +120,7 @@ class PipelineRun:
         self._stage = stage
         self._require_optional = require_optional
         self._after = after
+        # Results of this package's own passes need fewer checks.
         self._own = all(map(is_builtin, self._passes))
         self._model = original.copy()
         self._counts = operator_counts(bodies(original.proto))

@@ -76,11 +76,14 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
     `model` is quoted for a shell. If there is a file at that path, its element types decide which advice the answer gives.
     Raises UsageError for a known runtime with a release that is not, and LoadError if the file is not a readable model.
     """
+    # A long text is no name.
     name = " ".join(asked.strip().strip("\"'`").split()) if len(asked) <= _SHORT * 4 else ""
     if name and (by_name := _named(name)) is not None:
         return by_name
+    # A pasted report may contain codes of onnx-migrate itself.
     own = tuple(dict.fromkeys(code for code in _OWN.findall(asked) if code in CODES))
     recognised = find(asked, error_texts())
+    # The file is only read if the answer can depend on it.
     in_model = model_facts(model) if recognised else {}
     errors = tuple(explanation_of(error_entry, asked, model, in_model) for error_entry in recognised)
     if own or errors:
@@ -101,6 +104,7 @@ def _named(name: str) -> Answer | None:
     lowered = name.lower().removesuffix(":")
     if lowered in CODES:
         return Answer(name, codes=(lowered,))
+    # Names of steps contain a hyphen.
     if " " not in name and "-" in name:
         asked_steps = tuple(
             AskedStep(step.code, step_heading(step), step.doc, _help_of(step), step_example(step.code))

@@ -81,7 +81,9 @@ def explanation_of(
         and not any(remedy.text.startswith(_CANNOT) for remedy in remedies)
     ):
         remedies = (Remedy("", f"{facts['op_history']}: {_CUSTOM}"), *remedies)
+    # One text may name several nodes or operators with the same error.
     alike = dict.fromkeys(_label(other) for other in every[1:_MOST_ALIKE])
+    # The first one is explained in full.
     alike.pop(_label(facts), None)
     alike.pop("", None)
     return Explanation(

@@ -62,6 +62,7 @@ def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> F
     numbers = {name: int(facts[name]) for name in _NUMBERS if facts.get(name, "").lstrip("-").isdigit()}
     if "op" in facts:
         opset = numbers.get("opset")
+        # The opset of another domain says nothing about an operator of ai.onnx.
         facts |= operator_facts(facts["op"], opset if is_onnx(facts.get("domain", "")) else None)
         facts |= contributed_facts(facts["op"])
         since = facts.get("op_since", "")
@@ -75,6 +76,7 @@ def facts_of(entry: ErrorText, captured: Facts, text: str, model: str = "") -> F
     facts |= _of_numbers(numbers, facts.get("domain", ""))
     if entry.runtime:
         facts |= target_facts(entry.runtime, facts.get("release", ""), text)
+    # An empty fact counts as unknown.
     return {name: value for name, value in facts.items() if value}
 
 
@@ -133,6 +135,7 @@ def model_in(text: str) -> str:
     for path_in_text in _MODEL.finditer(text[:2_000_000]):
         path = re.sub(r"^.*?(?=[A-Za-z]:[\\/])|^.*:(?![\\/])", "", path_in_text[0])
         stem = re.split(r"[\\/@.]", path[: -len(".onnx")])[-1]
+        # Names such as torch.onnx are Python modules.
         if stem not in _MODULES and "://" not in path_in_text[0]:
             return shlex.quote(path)
     return ""

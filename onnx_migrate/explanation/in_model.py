@@ -46,8 +46,10 @@ def ask_model(item: Explanation, source: Source) -> ModelVerdict:
         else ask(check.question, model, _given(check.given, item))
         for check in item.entry.checks
     ]
+    # A question without an answer says nothing.
     findings = [finding for finding in possible_findings if finding is not None]
     answers = {finding.raises for finding in findings}
+    # One certain cause is enough.
     raises = True if True in answers else None if None in answers or not answers else False
     reported = [finding for finding in findings if finding.raises is raises]
     outlook, mends = ("", None) if raises is False else _outlook(item, source)
@@ -74,6 +76,7 @@ def _target(model: Model, item: Explanation) -> Finding | None:
     if "target_named" not in item.facts:
         return None
     try:
+        # The text may name a release that is not in the table.
         (target,) = resolve(item.facts["target"])
     except UsageError:
         return None

@@ -46,6 +46,7 @@ def _dim_facts(graph: onnx.GraphProto) -> dict[str, str]:
     for value in fed_inputs(graph):
         dims = value.type.tensor_type.shape.dim
         sizes = [dim.dim_value or _guess(axis, len(dims)) for axis, dim in enumerate(dims)]
+        # A dim without a name can only be fixed with all others of its input.
         if any(not dim.HasField("dim_value") and not dim.dim_param for dim in dims):
             whole_inputs.append(shlex.quote(f"{value.name}:{','.join(map(str, sizes))}"))
         else:

@@ -35,6 +35,7 @@ def near_error_texts(text: str) -> tuple[ErrorText, ...]:
     if not text_words:
         return ()
     scored = []
+    # A short text may be a part of a message.
     part = lower(plain(text)).strip() if len(text) <= _LONGEST_PART else ""
     tools = named_tools(lower(text[:2_000_000]))
     for entry in error_texts():
@@ -78,6 +79,7 @@ def near_names(text: str) -> tuple[str, ...]:
 
 def operators_in(text: str) -> tuple[str, ...]:
     """Return the operators of ai.onnx that a text names as they are spelled, the most frequent first."""
+    # Other domains use ordinary words as names.
     onnx_names = {keys[0][1] for keys in operator_names().values() if not keys[0][0]} - _WORDS
     counts = Counter(
         word

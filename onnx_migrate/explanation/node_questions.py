@@ -26,6 +26,7 @@ def ask_nodes(question: str, asked: Asked) -> Finding:
     operators = asked.operators
     if holds is _any and not operators:
         return Finding(None, "the text does not name the operator")
+    # The sentences of the question mention these facts.
     names = {**{name: asked.text(name) for name in asked.given}, "opset": asked.opset}
     description, otherwise = description.format_map(names), otherwise.format_map(names)
     nodes = asked.of(operators)
@@ -116,11 +117,13 @@ def _wrong_blocks(item: LocatedNode, asked: Asked) -> bool:
     tensors = [asked.initializer(item.body, name) for name in item.node.input[:2]]
     size = next((attribute.i for attribute in item.node.attribute if attribute.name == "block_size"), 0)
     axis = next((attribute.i for attribute in item.node.attribute if attribute.name == "axis"), 1)
+    # Computed scales cannot be checked.
     if size < 1 or None in tensors:
         return False
     data, scale = (list(tensor.dims) for tensor in tensors if tensor is not None)
     if not -len(data) <= axis < len(data):
         return True
+    # The last block may be shorter.
     data[axis] = -(-data[axis] // size)
     return data != scale
 

@@ -57,6 +57,7 @@ _OLDEST_KERNELS = 7
 def operator_names() -> dict[str, tuple[tuple[str, str], ...]]:
     """Return the domains and names of all operators that are known, by the name in lower case; ai.onnx comes first."""
     keys_by_name: dict[str, set[tuple[str, str]]] = {}
+    # Error texts name operators that the standard has removed, too.
     for schema in defs.get_all_schemas_with_history():
         keys_by_name.setdefault(schema.name.lower(), set()).add((schema.domain, schema.name))
     for own in (*EXPERIMENTAL_OPERATORS, *RUNTIME_OPERATORS):
@@ -115,6 +116,7 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
     elif "op_experimental" not in facts:
         changed = f" and was changed in {', '.join(map(str, standard[1:]))}" if standard[1:] else ""
         facts["op_history"] = f"{own} exists since opset {standard[0]}{changed}"
+    # Without an opset in the text, only the history is told.
     if opset is not None:
         if opset < standard[0] and "op_experimental" not in facts:
             facts["op_newer"] = "yes"
@@ -133,6 +135,7 @@ def version_facts(name: str, version: int | None) -> dict[str, str]:
     facts = {"op_newest": str(known_versions[-1])}
     if version is None:
         return facts
+    # ONNX Runtime has no kernels of older versions.
     if 0 < version < _OLDEST_KERNELS:
         return {**facts, "version_before_7": "yes"}
     # Texts also give the opset in place of the version of the operator.
@@ -161,6 +164,7 @@ def contributed_facts(name: str) -> dict[str, str]:
 def attribute_facts(name: str, attribute: str, opset: int | None) -> dict[str, str]:
     """If an operator of ai.onnx lacks an attribute at an opset, return the first or last opset that has it."""
     known_versions = versions("", name)
+    # An attribute may appear in one version and vanish in another.
     having = [version for version in known_versions if attribute in signature("", name, version).attributes]
     if not having:
         return {}

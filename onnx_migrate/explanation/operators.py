@@ -57,6 +57,7 @@ def operator_steps(name: str) -> OperatorSteps | None:
         return None
     domain, operator = key
     own = [step for step in steps() if (step.domain, step.operator) == key]
+    # Steps down are read from the newest version.
     down = sorted((step for step in own if step.direction is Direction.DOWN), key=lambda step: -step.version)
     return OperatorSteps(
         domain,

@@ -108,6 +108,7 @@ def _fixed_axis(asked: Asked) -> Finding:
 
 def _element_type(asked: Asked) -> Finding:
     text = asked.text("dtype").upper().removeprefix("TENSOR(").rstrip(")")
+    # Tools spell element types in their own ways.
     text = _DTYPES.get(text, text)
     if text not in TensorProto.DataType.keys():  # noqa: SIM118
         return Finding(None, "the text does not name an element type that ONNX has")

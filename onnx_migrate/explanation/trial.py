@@ -37,6 +37,7 @@ class Trial:
 def tried(command: str, source: Source, item: Explanation) -> Trial | None:
     """Return the effect of a command on a model; None if its options need weights, or lack values."""
     words = shlex.split(command)
+    # A command with a placeholder cannot run.
     if any(value in word for word in words for value in _VALUES):
         return None
     options = {name: value for name, value in pairwise([*words, ""]) if name.startswith("--")}
@@ -46,6 +47,7 @@ def tried(command: str, source: Source, item: Explanation) -> Trial | None:
         names = [
             _PASSES.get((name, "" if value.startswith("--") else value)) for name, value in options.items()
         ]
+        # The trial runs passes alone, so each option must have one.
         return _run(command, [name for name in names if name], source, item) if all(names) else None
     except UsageError:
         return None

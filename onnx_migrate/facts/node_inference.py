@@ -136,6 +136,7 @@ def infer_types(node: onnx.NodeProto, opset: int, inputs: Sequence[ValueType]) -
 
 
 def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed | None = None) -> _Answer:
+    # Only shapes decide for these operators, so constants would make the cache larger.
     reads_values = node.op_type not in ELEMENTWISE
     question = _Question(
         node.op_type,
@@ -153,6 +154,7 @@ def _inferred(scope: Scope, node: onnx.NodeProto, opset: int, computed: Computed
         tuple([bool(name) for name in node.output]),
     )
     is_small = sum(map(len, question.attributes)) <= _KEPT_BYTES
+    # A large question would fill the cache.
     return (_answer if is_small else _answer.__wrapped__)(question)
 
 

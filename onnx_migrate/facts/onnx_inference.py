@@ -110,6 +110,7 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def _inferred(model: bytes) -> onnx.ModelProto:
     """Infer in another process, and without data propagation if that exceeds the limits. Raises InferenceError."""
+    # onnx's inference does not end on some equations.
     _refuse_endless_equations(model)
     seconds, memory = _SECONDS + len(model) * _SECONDS_PER_BYTE, _MEMORY + len(model) * _MEMORY_PER_BYTE
     reason = cannot_infer()
@@ -174,10 +175,12 @@ def _with_symbolic_lengths(proto: onnx.ModelProto, hidden: list[onnx.TensorProto
     del shortened.graph.initializer[:], shortened.graph.input[:]
     shortened.graph.initializer.extend(tensors)
     shortened.graph.input.extend(inputs)
+    # The length itself is enough for shapes.
     for value in filter(_is_long, shortened.graph.input):
         dim = value.type.tensor_type.shape.dim[0]
         dim.dim_param = f"{_LENGTH_PREFIX}{dim.dim_value}"
     for tensor in hidden:
+        # The symbol's name holds the length, which replaces it after the inference.
         name = f"{_LENGTH_PREFIX}{tensor.dims[0]}"
         shortened.graph.input.append(
             onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, [name])

@@ -124,6 +124,7 @@ class _Reader:
             if declared.name:
                 self._add(frame, declared.name)
         for tensor in body.initializer:
+            # A listed initializer is an input that a caller may override.
             if tensor.name not in frame.values or not self._overridable:
                 self._add(frame, tensor.name, tensor)
         for sparse in body.sparse_initializer:
@@ -132,6 +133,7 @@ class _Reader:
         for index, node in enumerate(body.node):
             inside += self._step(frame, index, node)
         for declared in body.output:
+            # An output may be a value of a body around it.
             value = frame.find(declared.name)
             if value is not None:
                 value.is_output = True

@@ -152,10 +152,12 @@ class ValueFacts:
         ):
             return
         at = _SHAPED.get(node.op_type)
+        # onnx infers the shape itself from a constant.
         if at is not None and len(node.input) > at and not self._is_given(node.input[at]):
             shape = self._dims(node, node.input[at])
             if shape is not None:
                 dtype = self.scope.value_type(node.output[0]).dtype
+                # Operators with the shape as second input keep the type of the first.
                 if dtype is None and at:
                     dtype = self.scope.value_type(node.input[0]).dtype
                 self.scope.record_type(node.output[0], ValueType(dtype, shape))

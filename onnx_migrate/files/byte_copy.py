@@ -37,6 +37,7 @@ def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
     waiting = bytearray()
     opened: dict[tuple[Path, FileStamp | None], tuple[FilePayload, int]] = {}
     begun = os.lseek(fd, 0, os.SEEK_CUR)
+    # Each file is opened once, so that all its payloads come from the same file.
     with ExitStack() as stack:
         for piece in pieces:
             if isinstance(piece, bytes):
@@ -58,6 +59,7 @@ def write_pieces(fd: int, pieces: Iterable[Piece]) -> None:
             elif not isinstance(piece, bytes):
                 _write(fd, piece.read())
         _write(fd, waiting)
+        # A file that changed during the copy makes the result useless.
         for piece, source in opened.values():
             piece.require_unchanged(source)
 

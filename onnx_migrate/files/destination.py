@@ -62,6 +62,7 @@ def check_file(
     `instead` is the hint for a pipe, a device, or anything else that is not a file.
     """
     label, target = os.fspath(path), resolve_links(path)
+    # A name with a slash at its end cannot become a file.
     if label.endswith((os.sep, "/")) and not os.path.exists(target):
         raise SaveError(
             f"{label} names a directory", code="is-directory", hint="give the path of a file in it"
@@ -80,6 +81,7 @@ def check_file(
             code="no-such-folder",
             hint="create it first",
         )
+    # The new file takes its name by a rename, which needs the folder.
     if not _writable(target.parent, os.W_OK | os.X_OK):
         raise SaveError(f"{label}: no permission to write to the folder {target.parent}", hint=PERMISSION)
     try:
@@ -90,6 +92,7 @@ def check_file(
         raise _unusable(label, error) from error
     if stat.S_ISDIR(mode):
         raise SaveError(f"{label} is a directory", code="is-directory", hint="give the path of a file in it")
+    # A pipe or a device cannot be replaced by a rename.
     if not stat.S_ISREG(mode):
         raise SaveError(f"{label} is not a regular file", hint=instead)
     if not _writable(target, os.W_OK):

@@ -73,6 +73,7 @@ class ExternalDataSwap:
         elif not self._is_owned():
             holds = f"does not belong to {self.label}"
         elif (other := self._other_reader()) is not None:
+            # A model beside it may refer to the same data.
             holds = f"{'holds' if other.certain else 'may hold'} weights of {other} too"
         if holds:
             raise SaveError(
@@ -97,13 +98,16 @@ class ExternalDataSwap:
         `model_with_data_at` returns the same model with its data at another name. Raises OSError; then all is as before.
         """
         if data is not None and exists(self.data):
+            # The old data must stay until the new model has its name.
             hidden = next(path for path in self._hidden if path.name not in self._locations)
             with model_with_data_at(hidden.name) as first, blocked(*STOPS):
                 with self._undone_on_error(data, first) as put:
+                    # After a crash, the mark tells the next run which files may be removed.
                     self._write_mark([*_stamps(self.data), data.stamp()])
                     put(hidden)
                     first.put()
                 with _as_remark(f"{self.label} is written, but its data stays in {hidden.name}"):
+                    # The data gets its usual name after the model has been switched.
                     self._copy_data(hidden, data.stamp(), model)
                     with self._tidying():
                         self._tidy()
@@ -115,6 +119,7 @@ class ExternalDataSwap:
                 put(self.data)
                 model.put()
             with self._tidying():
+                # Another model may still need the old data.
                 if old is not None and not doubt:
                     old.unlink(missing_ok=True)
                 self._tidy(keep_mark=bool(doubt))
@@ -146,6 +151,7 @@ class ExternalDataSwap:
         try:
             yield put
         except BaseException:
+            # The rename may have happened although an error followed it.
             if not model.has_name(self.target):
                 for path in (*placed, *([] if marked else [self.mark])):
                     with contextlib.suppress(OSError):

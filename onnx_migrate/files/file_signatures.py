@@ -45,6 +45,7 @@ def describe(head: bytes) -> tuple[str, str]:
     for start, looks, hint in _STARTS:
         if head.startswith(start):
             return looks, hint
+    # Both kinds are zip archives.
     if head.startswith(b"PK\x03\x04"):
         if b"data.pkl" in head or b"/version" in head or b"constants.pkl" in head:
             return "a PyTorch archive", "export it with torch.onnx.export"
@@ -53,6 +54,7 @@ def describe(head: bytes) -> tuple[str, str]:
         if head[4:8] == b"ORTM":
             return "a model in ONNX Runtime's own .ort format", "give the .onnx it was made from"
         return "a TensorFlow Lite model", "export it to ONNX, for example with tf2onnx"
+    # The mark of a tar archive is inside its first header.
     if head[257:262] == b"ustar":
         return "a tar archive", "unpack it first"
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
@@ -63,6 +65,7 @@ def describe(head: bytes) -> tuple[str, str]:
     low = text.lower()
     if low.startswith(("<!doctype html", "<html")) or "<html" in low[:512]:
         return "an HTML page, perhaps the error page of a download", "download the file again"
+    # All text forms of a model have this field near their start.
     if "ir_version" in low[:512]:
         if low.startswith("{"):
             return "an ONNX model as JSON", "convert it with google.protobuf.json_format.Parse and onnx.save"
@@ -108,6 +111,7 @@ def _tensor(head: bytes) -> tuple[str, str]:
 def not_a_model(error: Malformed, head: bytes, total: int, name: str) -> LoadError:
     """Return the error for `total` bytes that begin with `head` and do not parse as a model, because of `error`."""
     looks, hint = describe(head)
+    # The kind of another file says more than the position of an error.
     if looks:
         return LoadError(f"{name} is not an ONNX model: {looks}", hint=advice_of(hint, tried=False))
     if not _starts_as_model(head):

@@ -85,6 +85,7 @@ def ir_model_of(result: Model, given: Any) -> Any:
                 assert isinstance(payload, ObjectPayload)
                 _put(ir, holder, slot, payload.tensor)
         elif small and (same := small.get(_bytes_of(ir, tensor))):
+            # Several small tensors may have the same bytes, and each object is used once.
             _put(ir, holder, slot, same.pop(0) if len(same) > 1 else same[0])
     new_model.meta.update(given.meta)
     new_model.graph.meta.update(given.graph.meta)

@@ -106,12 +106,14 @@ def _files_beside(
     before it looks for the data.
     """
     try:
+        # Most models have all their files.
         return weights.files_of(found, allow_missing=allow_missing)
     except LoadError as error:
         if error.code != "missing-data" or weights.folder is None:
             raise
     read = values_read(proto.graph, proto.ir_version)
     for tensor in proto.graph.initializer:
+        # Only an initializer that nothing reads can do without data.
         if tensor.name not in read and not (location_of(tensor) or MEMORY).startswith(MEMORY):
             try:
                 weights.payload(tensor)

@@ -57,6 +57,7 @@ def _copy_field(field: Any, value: Any, target: Message, message_type: MessageTy
     )
     if isinstance(value, Message):
         inner = getattr(target, field.name)
+        # An empty message must exist in the copy, too.
         inner.SetInParent()
         if inner_type is None:
             inner.CopyFrom(value)

@@ -74,7 +74,9 @@ def save(
     label = resolve_file_url(os.fspath(path))
     if is_url(label):
         check_url(label, source=next(iter(model.origin), None), in_place=in_place)
+        # The upload must not replace the files of the source's data.
         refuse_source(label, model.origin[1:])
+        # The upload starts with complete files.
         with TemporaryFolder() as folder:
             written = Path(folder, basename(label))
             try:
@@ -234,15 +236,18 @@ def _layout(
         if isinstance(payload, FilePayload):
             used.add(payload.path)
             is_inside = payload.path == weights.source or location_of(tensor).startswith(MEMORY)
+            # Only external data of the source can stay where it is.
             if not is_inside and keeps(location_of(tensor)):
                 return None
         return payload
 
+    # An unchanged structure is copied byte for byte.
     if weights.digest is not None and not external and weights.digest == structure_digest(model.proto):
         file = next(iter(weights.inside.values()), None)
         if file is not None and file.stamp is not None and file.stamp[2] <= ONE_FILE_LIMIT:
             return [FilePayload(file.path, 0, file.stamp[2], stamp=file.stamp)], [], {file.path}
 
+    # One file is tried first.
     pieces = [] if external else assemble(model.proto, find)
     if pieces and total_size(pieces) <= ONE_FILE_LIMIT:
         return pieces, [], used
@@ -258,6 +263,7 @@ def _layout(
         if payload is None or payload.length <= INLINE_LIMIT:
             return payload
         entries = {entry.key: entry.value for entry in tensor.external_data}
+        # Tensors may share their data, which is then written once.
         shared = entries["location"], entries.get("offset", "0"), str(payload.length)
         if shared not in placed:
             alignment = PAGE if payload.length >= LARGE else LINE
@@ -268,6 +274,7 @@ def _layout(
         return placed[shared]
 
     pieces = assemble(model.proto, place)
+    # Large tensors in other fields cannot become external data.
     if total_size(pieces) > ONE_FILE_LIMIT:
         raise SaveError(
             f"{name.removesuffix('.data')}: the graph without its large tensors takes {total_size(pieces)} bytes, and protobuf"

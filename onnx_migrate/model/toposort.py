@@ -72,6 +72,7 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
         for source in set(sources):
             followers[source].append(index)
             waiting[index] += 1
+    # A queue keeps independent nodes in their order.
     ready = deque(index for index, count in enumerate(waiting) if not count)
     order: list[int] = []
     while ready:
@@ -83,6 +84,7 @@ def _reorder(body: Body, needs: list[list[int]], path: str) -> None:
                 ready.append(follower)
     if len(order) < len(needs):
         raise _cycle(body, needs, {index for index, count in enumerate(waiting) if count}, path)
+    # The messages must be copied before the list is emptied.
     nodes = list(body.node)
     del body.node[:]
     body.node.extend(nodes[index] for index in order)

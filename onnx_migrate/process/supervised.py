@@ -182,6 +182,7 @@ class Program(Supervised):
         try:
             super().__init__(limits.memory)
         except OSError:
+            # The process did not start, so nobody else removes its folder.
             self._temporary.remove()
             raise
         if limits.memory is not None:

@@ -90,6 +90,7 @@ def body_view(
             producer[name] = len(nodes)
             add(name, "input", (), port_marks.get(("input", name)))
     for node in body.node:
+        # Constants are shown at the nodes that read them.
         if node.op_type == "Constant" and not node.input:
             continue
         reads = tuple(dict.fromkeys(producer[name] for name in node.input if name in producer))
@@ -99,6 +100,7 @@ def body_view(
         add(label, operator_name(node.domain, node.op_type), reads, mark_of(node), layer)
     for value in body.output:
         name = value if isinstance(value, str) else value.name
+        # An output that is a weight has no node to point from.
         if name in producer:
             add(name, "output", (producer[name],), port_marks.get(("output", name)))
     return BodyView(path, tuple(nodes))
@@ -109,6 +111,7 @@ def layer_of(node: onnx.NodeProto) -> tuple[str, ...]:
 
     The record has the full name of each module around the node, the outermost first, and the node itself at the end.
     """
+    # Old releases of onnx have no such field.
     text = next((entry.value for entry in getattr(node, "metadata_props", ()) if entry.key == _SCOPES), "")
     names = _QUOTED.findall(text)[:-1]
     layers = list[str]()

@@ -58,6 +58,7 @@ class ModelSummary:
     def of(cls, proto: onnx.ModelProto) -> ModelSummary:
         """Summarise a model."""
         interface, all_bodies = Interface.of(proto), list(bodies(proto))
+        # Weights in Constants count like initializers.
         weights = list(chain.from_iterable(stored_weights(all_bodies)))
         operators = operator_counts(all_bodies)
         return cls(

@@ -87,6 +87,7 @@ def body_diffs(
     """
     yield BodyDiff("model", tuple(changed_lines("model", _header(before), _header(after))))
     yield from _body(BodyPair(before.graph, after.graph), "graph", {}, weights)
+    # Functions are matched by their names.
     old = {function_key(function): function for function in before.functions}
     new = {function_key(function): function for function in after.functions}
     for key in dict.fromkeys((*old, *new)):
@@ -131,6 +132,7 @@ def _body(pair: BodyPair, path: str, outside: Mapping[str, str], weights: Weight
     """Yield the differences of two bodies, then those of their sub-graphs; `outside` maps outer values to their new names."""
     before, after = pair.before, pair.after
     renamed = dict(outside)
+    # The main graph's names are its interface.
     if path != "graph":  # the names of a body's inputs are its own, and callers give values by position
         renamed.update(
             {
@@ -141,6 +143,7 @@ def _body(pair: BodyPair, path: str, outside: Mapping[str, str], weights: Weight
         )
     # Weights come first, because matching nodes needs the names that only differ.
     of_weights = tuple(weight_changes(before, after, path, renamed, weights))
+    # Constants are compared as weights.
     old = [node for node in before.node if constant_tensor(node) is None]
     new = [node for node in after.node if constant_tensor(node) is None]
     matching = match_nodes(old, new, renamed)
@@ -154,6 +157,7 @@ def _body(pair: BodyPair, path: str, outside: Mapping[str, str], weights: Weight
     )
     yield BodyDiff(path, entries, replace(pair, renamed=matching.renamed), nodes)
     for node_index, partner in matching.partner.items():
+        # Sub-graphs are compared if their nodes match.
         theirs = {(name, index): graph for name, index, graph in subgraphs(new[node_index])}
         for name, index, graph in subgraphs(old[partner]):
             if (name, index) in theirs:

@@ -71,6 +71,7 @@ class DiffMarks:
         place_of = {id(entry): change_index for change_index, entry in enumerate(body.entries, first)}
         for node in body.nodes:
             mark = NodeMark(place_of[id(node.entry)], node.entry.change)
+            # A node on both sides was changed.
             if node.before is not None and node.after is not None:
                 mark = NodeMark(mark.change, _CHANGED)
             self.nodes.update((id(side), mark) for side in (node.before, node.after) if side is not None)

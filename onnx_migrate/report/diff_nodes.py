@@ -89,6 +89,7 @@ def node_changes(
     old: list[onnx.NodeProto], new: list[onnx.NodeProto], path: str, found: Matching, weights: WeightsOf
 ) -> Iterator[NodeDiff]:
     """Yield the nodes that were removed, added or changed; removed nodes come before those that replace them."""
+    # All others were removed.
     matched = set(found.partner.values())
     gone = [index for index in range(len(old)) if index not in matched]
     shown_count, pending = 0, []
@@ -123,6 +124,7 @@ def _node_changes(
         yield DiffEntry(path, subject, (_node(old, weights[0]),), (_node(new, weights[1]),))
         return
     removed, added = [], []
+    # Names of the second model are translated to those of the first.
     if list(old.input) != [found.old(name) for name in new.input]:
         removed.append(f"inputs ({_list(old.input)})")
         added.append(f"inputs ({_list(new.input)})")
@@ -133,6 +135,7 @@ def _node_changes(
     after = {attribute.name: attribute for attribute in new.attribute}
     for name in sorted({*before, *after}):
         pair = before.get(name), after.get(name)
+        # Large attributes are compared without texts.
         if pair[0] is not None and pair[1] is not None and _same_attribute(pair[0], pair[1], weights):
             continue
         texts = [

@@ -53,6 +53,7 @@ def weight_changes(
     """Yield the weights that differ, and add weights that only have another name to `renamed`."""
     old, new = _tensors(before), _tensors(after)
     for name in old.keys() & new.keys():
+        # A weight under its own name is not renamed.
         renamed.pop(name, None)
     gone = {name: tensor_text(old[name], weights[0]) for name in old if name not in new}
     come = {name: tensor_text(new[name], weights[1]) for name in new if name not in old}
@@ -60,6 +61,7 @@ def weight_changes(
     for name, text in gone.items():
         by_text.setdefault(text, []).append(name)
     for name, text in come.items():
+        # A weight with the same data under another name is no difference.
         same = next(
             (other for other in by_text.get(text, ()) if same_tensor(old[other], new[name], weights)), None
         )
@@ -132,6 +134,7 @@ def interface_changes(before: Body, after: Body, path: str, found: Matching) -> 
 
 
 def _by_place(old: list[Any], new: list[Any], path: str, side: str, found: Matching) -> Iterator[DiffEntry]:
+    # Inputs and outputs are compared by position.
     for before, after in zip_longest(old, new):
         same = before is not None and after is not None and found.old(name_of(after)) == name_of(before)
         if same and (isinstance(before, str) or Port.of(before).kind == Port.of(after).kind):

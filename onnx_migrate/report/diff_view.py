@@ -100,6 +100,7 @@ def file_names(*names: str) -> tuple[str, str]:
 def _graphs(bodies: Sequence[BodyDiff]) -> Iterator[tuple[BodyView, BodyView]]:
     """Yield the main graphs, and all others with a marked node."""
     firsts = accumulate((len(body.entries) for body in bodies), initial=0)
+    # Numbers of entries continue from body to body.
     marks = DiffMarks.of([*zip(bodies, firsts, strict=False)])
     for body in bodies:
         if body.pair is not None:
@@ -138,6 +139,7 @@ class _Changes:
         assert node.after is not None
         after.CopyFrom(node.after)
         for names in (after.input, after.output):
+            # A comparison by name needs one set of names.
             names[:] = [pair.renamed.get(name, name) for name in names]
         versions = [
             node_version(model.proto, each)
@@ -172,6 +174,7 @@ class _Changes:
         scope: Scope = self._scopes[id(body)]
         summaries = {}
         for name in names:
+            # Constants of the second model get names of the first, so that they compare.
             for summary in constant_summaries(scope, [name]):
                 tensor = onnx.TensorProto.FromString(summary)
                 tensor.name = renamed.get(name, name)

@@ -132,6 +132,7 @@ def _blocked_node(model: Model, where: Where) -> Change | None:
     tops = scopes(model.proto, model.weights, result_ir_version=model.proto.ir_version)
     for scope in chain.from_iterable(top.nested() for top in tops):
         for node in scope.body.node:
+            # An unnamed node is known by its first output.
             if where.node not in (node.name, *node.output[:1]):
                 continue
             if where.scope not in ("", scope.path) or where.operator not in ("", node.op_type):

@@ -163,12 +163,14 @@ def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False)
 
     If the first attribute is None, the key prints null, or an empty text. With `or_null`, it prints null for an empty value.
     """
+    # A dot stands for the value itself.
     if path == ".":
         return _Key(lambda value: value, _object(_selected(kind, inner, {})))
     *before, last = path.split(".")
     absent = False
     for name in before:
         kind, optional = _without_none(_hint(kind, name))
+        # An attribute on the way may be None.
         absent |= optional
     hint = _hint(kind, last)
     if or_null:
@@ -251,6 +253,7 @@ def _form(hint: Any) -> _Form:
     if hint in _PLAIN:
         return _PLAIN[hint]
     origin, inner = get_origin(hint), get_args(hint)
+    # A single literal is a constant of the schema.
     if origin is Literal:
         return _Form(None, {"enum": list(inner)} if len(inner) > 1 else {"const": inner[0]})
     if origin in (Union, types.UnionType):
@@ -273,6 +276,7 @@ def _union(inner: Iterable[Any]) -> _Form:
     """Return the form of a value that has one of several types."""
     forms = [_form(hint) for hint in inner]
     converting = [form for form in forms if form.convert is not None]
+    # The schema is shorter with a list of types.
     simple = all(set(form.schema) == {"type"} for form in forms)
     either: Schema = (
         {"type": [form.schema["type"] for form in forms]}

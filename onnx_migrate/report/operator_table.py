@@ -89,6 +89,7 @@ def operator_table(
 
     explained_until = 0
     for effect in sorted(effects, key=lambda effect: effect.first_change):
+        # The rest is the part of the effect that no change explains.
         rest: dict[str, int] = defaultdict(int, effect.difference)
         for change, number in _kinds(changes[effect.first_change : effect.end_change]):
             for operator, difference, nodes in _parts(change):
@@ -142,6 +143,7 @@ def _kinds(changes: Iterable[Change]) -> Iterator[tuple[Change, int]]:
     for change in changes:
         before, after = change.before, change.after
         into = None if after is None else (after.op_type, after.domain)
+        # Changes of one kind are one row.
         key = (
             change.pass_name,
             before.op_type,

@@ -26,6 +26,7 @@ def planned_bodies(model: Model, changes: Iterable[Change], refused: Iterable[Wh
     for place, change in enumerate(changes):
         for name in change.before.output:
             marks.setdefault((change.where.scope, name), NodeMark(place))
+    # A refused node has no change.
     blocked = {(where.scope, where.node) for where in refused}
     proto = model.proto
     tops = scopes(proto, model.weights, result_ir_version=proto.ir_version)
@@ -38,5 +39,6 @@ def planned_bodies(model: Model, changes: Iterable[Change], refused: Iterable[Wh
             return next((marks[path, name] for name in node.output if (path, name) in marks), None)
 
         view = body_view(path, scope.body, mark_of)
+        # Sub-graphs without a change would only fill the page.
         if path == "graph" or view.changed:
             yield view

@@ -48,11 +48,14 @@ class Request:
     def of(cls, asked: Options) -> Request:
         """Return the request for these options of a migration. Raises UsageError for an unknown runtime."""
         stated = {entry.name: getattr(asked, entry.name) for entry in _DECLARED.values()}
+        # The options accept the old spelling with booleans.
         if isinstance(asked.verify, bool):
             stated["verify"] = "auto" if asked.verify else "off"
+        # This is the default, which some requests replace.
         if asked.opset == "17+" and not replace(asked, opset=None).keeps_opset:
             stated["opset"] = None
         if asked.targets is not None:
+            # The command line takes texts, and no objects.
             stated["runtime"] = asked.targets.requests
         options = {
             name: _plain(value)
@@ -62,6 +65,7 @@ class Request:
         objects: list[Any] = [entry for entry in asked.passes or () if not isinstance(entry, str)]
         data = asked.input_data
         objects += [] if data is None or _is_text(data) else [data]
+        # Arrays cannot be written on a command line.
         values = asked.fix_values.values() if isinstance(asked.fix_values, Mapping) else ()
         objects += [value for value in values if not isinstance(value, (str, bool, int, float, list))]
         return cls(options, asked.targets, not objects and asked.pipeline is None)
@@ -75,6 +79,7 @@ class Request:
     def operators_known(self, model: Model) -> tuple[OperatorKnowledge, ...]:
         """Return for each target how we know that it supports the operators of a result."""
         node_counts = nodes_by_operator(model.proto) if self.targets else {}
+        # Forms take long, and few targets need them.
         forms = cache(lambda: tuple(node_forms(model)))
         return tuple(operator_knowledge(target, node_counts, forms) for target in self.targets or ())
 
@@ -87,6 +92,7 @@ class Request:
         if not self.repeatable:
             return None
         words = ["onnx-migrate", _name(model)]
+        # Some ways of saving need no OUTPUT.
         if self.output or not _WITHOUT_OUTPUT.intersection(self.saving):
             words.append(self.output or "OUTPUT")
         shapes = {port.name: port.shape for port in ports}
@@ -142,6 +148,7 @@ def _words(
         return None
     first = option.flags[0]
     if name == "runtime" and targets is not None:
+        # The command names the release that was installed.
         value = [target.pinned for target in targets]
     if option.negated:
         return [first] if value is False else None
@@ -152,6 +159,7 @@ def _words(
     if option.off or "flag_value" in option.click:
         return [f"{first}={value}"]
     if name == "memory_limit":
+        # The command line takes gigabytes.
         value = repr(value / 2**30)
     if name == "opset" and isinstance(value, dict):
         value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
@@ -166,6 +174,7 @@ def _words(
             for key, option in value.items()
         ]
     if name == "dynamic" and isinstance(value, dict):
+        # Axes by number need the rank of the input.
         value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
         if None in value:
             return None
@@ -229,6 +238,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(element) for key, element in value.items()}
     if isinstance(value, (set, frozenset)):
+        # A set has no order of its own, and the report must be reproducible.
         return sorted(map(_plain, value))
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value

@@ -43,6 +43,7 @@ class ResultView:
             nodes = history.nodes_in(index)
             change = None if not nodes else _final(history, nodes, index)
             if change is None:
+                # Nodes that a later pass removed are only counted.
                 vanished += not nodes
                 continue
             owner |= dict.fromkeys((id(node) for node, _ in nodes), len(final))
@@ -138,6 +139,7 @@ def _final(
     first, main = history.changes[0], _successor(history, [node for node, _ in nodes])
     written = None if main is None else _serialised(main)
     version = 0 if main is None else index.version(main)
+    # The passes may undo each other.
     if main is not None and version == first.version_before and _content(main) == _content(first.before):
         return None
     helpers = tuple(node for node, _ in nodes if node is not main)

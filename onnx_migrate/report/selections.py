@@ -60,6 +60,7 @@ def _asked_for(report: ReportData | Failure) -> AskedFor | None:
     if request is None:
         return None
     targets = tuple(request.targets or ())
+    # Readers of older reports know the options by their old names.
     former = {
         name: request.options[option.name]
         for option in declared(Options)

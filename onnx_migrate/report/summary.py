@@ -51,6 +51,7 @@ def print_summary(report: ReportData, writer: Writer, arrow: str) -> None:
         writer.line(headline(report.verification))
     lines = [f"  {markup_of(report.model)}{arrow}", f"  {size_line(report)}", *_proof(report)]
     warnings, changes = list(_warnings(report)), list(_changes(report))
+    # The last line tells how to see more.
     room = _LINES - len(lines) - 1
     if warnings:
         warnings = _first(warnings, max(_WARNINGS, room - 2 - len(changes)), "more warning")
@@ -87,6 +88,7 @@ def size_line(report: ReportData) -> str:
         f"nodes {both(f'{before.nodes:,}', f'{after.nodes:,}')}",
         f"parameters {both(f'{before.parameters:,}', f'{after.parameters:,}')}",
     ]
+    # Sizes of files are only known after saving.
     sizes = report.file_bytes or (before.weight_bytes, after.weight_bytes)
     parts.append(f"{'file' if report.file_bytes else 'weights'} {both(*map(size_text, sizes))}")
     if report.seconds:
@@ -110,6 +112,7 @@ def _proof(report: ReportData) -> Iterator[str]:
         yield from claim_lines(report.verification, short=True)
         if text := run_line(report.verification):
             yield f"  {markup_of(text)}"
+        # Metrics of equal outputs say nothing.
         if any(metrics.equal < 1 for metrics in report.verification.metrics):
             yield from islice(metric_lines(report.verification), _METRICS)
     for proof in report.proved_in:
@@ -153,6 +156,7 @@ def _warnings(report: ReportData) -> Iterator[str]:
     """Yield the warnings of the passes, and the limits of the verification."""
     claimed = report.verification is not None and bool(report.verification.statements)
     for note in report.notes:
+        # The statements say the same in more detail.
         if note.severity == "warning" and not (claimed and note.code == "other-numbers"):
             yield f"[yellow]warning[/]: {markup_of(_cut(note.message))}"
     verdict, dynamic = report.verification, report.dynamic

@@ -79,6 +79,7 @@ def same_tensor(one: TensorProto, other: TensorProto, weights: tuple[Weights | N
 
 def _digest(tensor: TensorProto, weights: Weights | None) -> str:
     """Return a digest of a tensor's values; "" where they are not known."""
+    # Strings have no raw form.
     if tensor.data_type == TensorProto.STRING:
         data = b"\0".join(tensor.string_data)
     elif tensor.data_location == TensorProto.EXTERNAL:
@@ -93,6 +94,7 @@ def _digest(tensor: TensorProto, weights: Weights | None) -> str:
     else:
         whole = TensorProto()
         whole.CopyFrom(tensor)
+        # The typed fields are brought into one form, so that equal tensors have equal digests.
         data = numpy_helper.from_array(numpy_helper.to_array(whole)).raw_data
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 

@@ -92,6 +92,7 @@ def _operators(report: ReportData, writer: Writer) -> None:
 def _header(report: ReportData, arrow: str, writer: Writer) -> None:
     """Print one line on a model with changes only in its header, and one line for each further note."""
     before, after = report.before, report.after
+    # Imports that no node uses were removed.
     gone = [domain for domain, _ in before.opset_imports if domain not in dict(after.opset_imports)]
     facts = [f"IR {both(before.ir_version, after.ir_version)}"]
     facts += [f"import{'s' * (len(gone) > 1)} of {', '.join(gone)} removed"] if gone else []

@@ -74,6 +74,7 @@ def claim_lines(verdict: Verdict, *, short: bool = False) -> Iterator[str]:
     A `short` report has the statements with figures alone: its headline has the others, and -v the models. Without statements
     the headline has the models too.
     """
+    # Statements with figures contain a colon.
     statements = [statement for statement in verdict.statements if not short or ":" in statement.text]
     stand_ins = verdict.stand_ins if verdict.statements and not short else ()
     for text in (*map(str, statements), *stand_ins):
@@ -104,6 +105,7 @@ def short_verdict_lines(verdict: Verdict) -> Iterator[str]:
     if setting := run_line(verdict):
         yield f"  {markup_of(setting)}"
     unlike = sorted(
+        # Identical outputs need no line.
         (item for item in verdict.comparisons if not item.identical and not _told(item, verdict)),
         key=lambda item: (not item.problem, not item.doubt, -item.largest_relative),
     )
@@ -183,6 +185,7 @@ def grouped(notes: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield notes; of several notes with the same first words, only the first, and how many more there are."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for note in notes:
+        # Notes of one kind begin with the same words.
         groups.setdefault(tuple(note.split()[:_SAME]), []).append(note)
     yield from ((members[0], len(members) - 1) for members in groups.values())
 

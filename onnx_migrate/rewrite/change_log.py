@@ -208,6 +208,7 @@ def attribute_text(attribute: AttributeProto) -> str:
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.TENSOR:
+        # A tensor's numbers would be too long for a line.
         return f"{_name(TensorProto.DataType, attribute.t.data_type)}{list(attribute.t.dims)}"
     if kind in (AttributeProto.INT, AttributeProto.FLOAT):
         return (

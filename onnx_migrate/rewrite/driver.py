@@ -237,6 +237,7 @@ class _Work:
                 self.emitted.extend(map(_operator, [*rewriter.preceding, *rewriter.following]))
             if rewriter.exactness is not None and rewriter.exactness is not Exactness.EXACT:
                 self.grade = max(self.grade, _GRADES.index(rewriter.exactness))
+            # Other rewriters wrote the nodes beside it.
             if rewriter.node is node:
                 self.removed |= rewriter.removed
                 if not self.replaced:

@@ -93,14 +93,17 @@ class _Inliner:
         self.calls += 1
         _import(owner, function)
         attributes = {attribute.name: attribute for attribute in function.attribute_proto}
+        # Attributes of the call replace the defaults.
         attributes.update((attribute.name, attribute) for attribute in node.attribute)
         renamed, copies = self._bound(function, node)
         for inner in function.node:
             for name in inner.output:
+                # Outputs of the function have the names of the call already.
                 if name and name not in renamed:
                     renamed[name] = self.names.fresh(name)
         for inner in function.node:
             copy = self._copy(inner, renamed, attributes)
+            # Calls inside sub-graphs are expanded, too.
             for _, _, graph in subgraphs(copy):
                 self._nested(graph, owner)
             yield from self._expanded(copy, owner)
@@ -152,6 +155,7 @@ class _Inliner:
         return copy
 
     def _rename_graph(self, graph: GraphProto, outer: Mapping[str, str], attributes: Attributes) -> None:
+        # Names that the graph defines must not collide with those of the caller.
         own = [value.name for value in graph.input]
         own += [tensor.name for tensor in graph.initializer]
         own += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -227,6 +231,7 @@ def inline_functions(
     Weights stay references. Raises CannotMigrate, with `code` if given, for a function that uses another opset than the model.
     """
     for function in model.proto.functions:
+        # A body has one version of each domain.
         other = other_opset(model.proto, function)
         if other is not None and (functions is None or function_key(function) in functions):
             domain, own, outer = other

@@ -139,6 +139,7 @@ class Rewriter(NodeView):
         dtype = self.dtype(like) if like else plain
         if dtype is None and self.onnx_opset < 15:
             dtype = self.need_dtype(like)
+        # A reference has no value that could be stored.
         if attribute.ref_attr_name and kind in _CONSTANT_FORMS and self.onnx_opset >= 12:
             value = self.before("Constant", [], hint=name)
             form = _CONSTANT_FORMS[kind]
@@ -149,10 +150,12 @@ class Rewriter(NodeView):
         else:
             array = np.array(self.value_of(attribute), np.float32 if plain == TensorProto.FLOAT else np.int64)
             if dtype not in (plain, None):
+                # A value beyond the new type becomes infinite, as a Cast does.
                 with np.errstate(over="ignore"):
                     array = array.astype(helper.tensor_dtype_to_np_dtype(dtype))
             value = self.constant(array, name)
         if dtype is None:
+            # CastLike exists from opset 15 on.
             self.version = max(self.version, 15) if is_onnx(self.node.domain) else self.version
             value = self.before("CastLike", [value, like], hint=name)
         self.drop(name)

@@ -195,6 +195,7 @@ class _Fates:
     ) -> tuple[str, str]:
         """Return the fate of a node, given the value that the readers of its output read now."""
         value = next(self._in_place(outputs, readers), None)
+        # Nobody reads another value in its place, so the node had no effect.
         if value is None:
             return REMOVED, ""
         self._stands.update(dict.fromkeys(outputs, value))
@@ -203,10 +204,12 @@ class _Fates:
         former, maker = self._old.get(value), self._new.get(value)
         if _operator(node) in _WITHOUT_EFFECT or maker is None:
             return REMOVED, ""
+        # The value is new, so other nodes compute it.
         if former is None:
             return STAYED if _operator(maker) == _operator(node) else (WRITTEN, "")
         if _operator(maker) == _operator(node) and value not in node.input:
             return MERGED, ""
+        # A node that took in another one has other constants or attributes.
         changed = list(former.input[1:]) != list(maker.input[1:]) or former.attribute != maker.attribute
         return _fused(node, maker) if changed else (REMOVED, "")
 

@@ -86,11 +86,13 @@ def open_beneath(folders: Sequence[Folder], location: str) -> int:
 
 def _open(folder: Folder, parts: list[str], real: str) -> int:
     """Open a file, starting at a folder, by the names of its path; no name may be a link."""
+    # Not every system opens files relative to a folder.
     if not _BY_DESCRIPTOR:
         return _open_by_path(real)
     at = folder.open()
     try:
         for part in parts[:-1]:
+            # A link in the path may lead out of the folder.
             inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = inner
@@ -98,6 +100,7 @@ def _open(folder: Folder, parts: list[str], real: str) -> int:
     except NotRegularError:
         raise
     except OSError as error:
+        # The path was checked before, so somebody replaced a part of it.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise OSError(error.errno, _SWAPPED, real) from error
         raise

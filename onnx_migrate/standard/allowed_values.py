@@ -175,6 +175,7 @@ def value_violation(node: NodeProto, version: int) -> str | None:
         if attribute.name not in restricted or attribute.ref_attr_name:
             continue
         if attribute.type == AttributeProto.INT:
+            # Some operators have a number that means "not set".
             if attribute.i == _UNSET_TYPE.get(node.op_type):
                 continue
             if attribute.i not in TensorProto.DataType.values() or not attribute.i:

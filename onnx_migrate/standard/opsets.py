@@ -85,6 +85,7 @@ def remove_repeated_imports(owner: onnx.ModelProto | onnx.FunctionProto) -> list
     last_imports = []
     for entry in owner.opset_import:
         domain = "" if is_onnx(entry.domain) else entry.domain
+        # The count reaches zero at the last import of the domain.
         waiting[domain] = waiting.get(domain, 1) - 1
         if not waiting[domain]:
             last_imports.append(entry)

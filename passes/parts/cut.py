@@ -114,6 +114,7 @@ class Cut(ObligedPass):
 def _in_both(model: Model, first: Model, rest: Model) -> tuple[int, list[str]]:
     """Return how many nodes both parts compute from inputs, and at which values the rest could read their results."""
     reached = dependents(model.proto, {value.name for value in fed_inputs(model.proto.graph)})
+    # Values that follow from constants alone cost nothing twice.
     in_first = producers(first.proto.graph).keys() & reached
     both = [node for node in rest.proto.graph.node if not in_first.isdisjoint(node.output)]
     computed_twice = {name for node in both for name in node.output}

@@ -72,6 +72,7 @@ def dequantized(
     if source is not None and source.op_type == "QuantizeLinear":
         value = _scaled(op, Value(op, source.input[0]), source, scale, zero)
         for move in reversed(moves):
+            # The other inputs of a move are constants, such as a shape.
             more = [Value(op, name) if name else None for name in move.input[1:]]
             attributes = {
                 attribute.name: helper.get_attribute_value(attribute) for attribute in move.attribute
@@ -81,6 +82,7 @@ def dequantized(
     if source is not None and source.op_type == "DynamicQuantizeLinear":
         return Value(op, source.input[0]) / Value(op, source.output[1])
     array, factor = x.need_constant("data"), scale.need_constant("scale")
+    # Without a zero point, 0 stands for 0.
     origin = np.zeros((), np.int32) if zero is None else zero.need_constant("zero point")
     spread = partial(_spread, shape=array.shape, axis=axis, block=block_size)
     numbers = (array.astype(np.int32) - spread(origin).astype(np.int32)).astype(np.float32) * spread(factor)
@@ -92,6 +94,7 @@ def _scaled(op: Op, value: Value, source: onnx.NodeProto, scale: Value, zero: Va
     own_names = [scale.name, *([] if zero is None else [zero.name])]
     if list(source.input[1:]) == own_names:
         return value
+    # The value was quantised by these.
     before, origin = (Value(op, name).need_constant("scale") for name in source.input[1:3])
     after, end = scale.need_constant("scale"), origin if zero is None else zero.need_constant("zero point")
     factor, shift = after / before, (origin.astype(np.float32) - end.astype(np.float32)) * after
@@ -103,6 +106,7 @@ def _spread(value: Array, shape: tuple[int, ...], axis: int, block: int) -> Arra
     """Return scales or zero points so that they are broadcast over data of a shape."""
     if value.size == 1:
         return value.reshape(())
+    # With blocks, each scale holds for several neighbours.
     if block:
         return np.repeat(value, min(block, shape[axis]), axis)[tuple(slice(size) for size in shape)]
     return value.reshape([-1 if other_axis == axis % len(shape) else 1 for other_axis in range(len(shape))])
@@ -142,6 +146,7 @@ def dynamic_quantize_lstm(
             packed_value.reshape(len(array), 1, -1) for packed_value in (factor, origin.astype(np.int32))
         )
         dequantised = (array.astype(np.int32) - origin).astype(np.float32) * factor
+        # A transposed view has no bytes of its own to store.
         weights.append(op.constant(np.ascontiguousarray(dequantised.transpose(0, 2, 1))))
     return op.several("LSTM", 3, x, *weights, b, lengths, h, c, p, **op.attributes)
 

@@ -31,10 +31,12 @@ _T = TensorProto
 def q_linear_conv(op: Op, *inputs: Value) -> Value:
     """Data, weights and bias are dequantised, and the result of Conv is quantised."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *biases = inputs
+    # One scale for each output channel lies along the first axis of the weights.
     axis = 0 if w_scale.need_rank() else None
     weights = op.DequantizeLinear(w, w_scale, w_zero, axis=axis)
     added, bias = None, biases[0] if biases else None
     if bias is not None:
+        # The bias has the scale of the products.
         added = op.DequantizeLinear(bias, op.known(x_scale) * op.known(w_scale), None, axis=axis)
     convolved = op.Conv(op.DequantizeLinear(x, x_scale, x_zero), weights, added, **op.attributes)
     return op.QuantizeLinear(convolved, y_scale, y_zero)
@@ -72,6 +74,7 @@ def q_gemm(op: Op, *inputs: Value, alpha: float = 1.0, transA: int = 0, transB: 
     """Both matrices and C are dequantised, and the result of Gemm is quantised if there is a scale for it."""
     a, a_scale, a_zero, b, b_scale, b_zero, *more = inputs
     c, y_scale, y_zero = [*more, None, None, None][:3]
+    # A vector of one element is one scale.
     several = b_scale.need_rank() and b_scale.shape != (1,)
     right = op.DequantizeLinear(b, b_scale, b_zero, axis=(0 if transB else 1) if several else None)
     added = None

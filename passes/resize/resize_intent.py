@@ -148,6 +148,7 @@ class IntentNote(PredictablePass):
             ResizeIntent(dynamic=self.dynamic),
             make_pass("resize_form", dynamic=self.dynamic),
         ]
+        # Below this opset, no node can be half_pixel.
         if older:
             passes.insert(0, make_pass("migrate_opset", opset=_FIRST, newer="keep"))
         try:
@@ -156,6 +157,7 @@ class IntentNote(PredictablePass):
         except MigrateError:
             return None
         finally:
+            # The trial must not write into the log of the result.
             trial.roll_back()
         return copy
 
@@ -176,6 +178,7 @@ def _meant_half_pixel(proto: onnx.ModelProto, log: ChangeLog) -> tuple[list[onnx
         for node in located.body.node:
             if node.op_type not in ("Upsample", "Resize") or not is_onnx(node.domain):
                 continue
+            # Before this opset, coordinates are not stated.
             if opset < _FIRST:
                 modes = [attribute.s for attribute in node.attribute if attribute.name == "mode"]
                 meant = modes[:1] in ([b"linear"], [b"bilinear"])

@@ -61,6 +61,7 @@ def run_time_types(model: Model, plan: DimPlan) -> TypeTable | None:
     used only after these, and only if no dim becomes dynamic.
     """
     copy = skeleton(model.proto)
+    # Declared shapes may come from a run at other sizes.
     _forget_shapes(copy.graph, set(map(function_key, copy.functions)), everything=not plan.is_empty)
     symbols = plan.axes
     for value in copy.graph.input:
@@ -122,6 +123,7 @@ def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     name = resize.node.input[2]
     scales = known.value(name)
     shape = resize.scope.value_type(resize.node.input[0]).shape
+    # Scales of another type are not valid.
     if scales is None or scales.dtype != np.float32:
         return False
     in_function = resize.scope.function is not None and not lengths_agree_always(scales)
@@ -143,6 +145,7 @@ def _correct(resize: _ResizeCopy, known: ValueFacts) -> bool:
     name_of_own = f"{resize.node.output[0]} scales of its own"
     wanted = numpy_helper.from_array(np.array(corrected, np.float32), name_of_own)
     if resize.tensor is None:
+        # Nothing changes if the scales are right already.
         if resize.scope.constant(name) is not None and wanted.raw_data == scales.tobytes():
             return False
         if not isinstance(resize.body, onnx.GraphProto):

@@ -31,6 +31,7 @@ def hide(model: Model, names: Set[str]) -> Model:
     if not names:
         return model
     proto = onnx.ModelProto()
+    # The model itself keeps its weights.
     proto.CopyFrom(model.proto)
     graph = proto.graph
     for name, tensor in main_constants(graph):
@@ -39,6 +40,7 @@ def hide(model: Model, names: Set[str]) -> Model:
     keep_only(graph, "initializer", (weight for weight in graph.initializer if weight.name not in names))
     keep_only(graph, "node", (node for node in graph.node if not _is_hidden(node, names)))
     keep_only(graph, "value_info", (value for value in graph.value_info if value.name not in names))
+    # onnx follows long vectors as if they were shapes.
     _forget_long_vectors(graph)
     return replace(model, proto=proto)
 
@@ -74,6 +76,7 @@ def restore(graph: onnx.GraphProto, before: onnx.GraphProto, names: Set[str]) ->
         if tensor.name in own or (tensor.name in names and tensor.name in read)
     ]
     keep_only(graph, "initializer", (*old, *(tensor for tensor in graph.initializer if tensor.name in own)))
+    # The Constants that were hidden come back if a node still reads them.
     constants = [node for node in before.node if _is_hidden(node, names) and node.output[0] in read]
     keep_only(graph, "node", (*constants, *graph.node))
 

@@ -102,6 +102,7 @@ class Simplify(Pass):
 
         Returns `model` itself if onnxsim changes nothing.
         """
+        # An initializer that is an input cannot be folded.
         if self.unlist:
             unlist_initializers(model.proto.graph)
         result, noted = model, ChangeLog()
@@ -214,6 +215,7 @@ def _same(simplified: Model, before: Model) -> bool:
     new, old = simplified.proto.graph, before.proto.graph
     if len(new.node) != len(old.node) or len(new.initializer) != len(old.initializer):
         return False
+    # Names, types and shapes are compared without reading data.
     if set(initializer_types(new)) != set(initializer_types(old)):
         return False
     others = [index for index, same in enumerate(map(eq, new.node, old.node)) if not same]
@@ -233,6 +235,7 @@ def _was_narrow(log: ChangeLog) -> bool:
 
 def _has_narrow_batch_norm(graph: onnx.GraphProto) -> bool:
     scales = {node.input[1] for node in graph.node if node.op_type == "BatchNormalization"}
+    # Few models have the operator.
     if not scales:
         return False
     types = {value.name: value.type.tensor_type.elem_type for value in graph.input}
@@ -309,6 +312,7 @@ def _move_constants(simplified: onnx.ModelProto, before: onnx.ModelProto) -> Non
         return
     graph, remaining = simplified.graph, []
     others = {name for node in before.graph.node if node.op_type == "Constant" for name in node.output}
+    # An output must be computed by a node.
     others.update(value.name for value in graph.output)
     for node in graph.node:
         value = next((attribute.t for attribute in node.attribute if attribute.name == "value"), None)
@@ -331,6 +335,7 @@ def _put_in_order(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
     """Sort constants first, in their order before, and value_info by node: onnxsim reverses both with each run."""
     constant_order = {node.output[0]: index for index, node in enumerate(before.node) if node.output}
     constants = [node for node in graph.node if node.op_type == "Constant"]
+    # onnxsim reverses the order, so that two runs would differ.
     constants.sort(key=lambda node: constant_order.get(node.output[0], len(constant_order)))
     nodes = [*constants, *(node for node in graph.node if node.op_type != "Constant")]
     node_order = {name: index for index, node in enumerate(nodes) for name in node.output}

@@ -74,6 +74,7 @@ def divide(model: Model, limit: int, *, fuse: bool = True) -> Choice:
         for name, tensor in main_constants(graph)
         if tensor.data_location == TensorProto.EXTERNAL and name not in outputs
     }
+    # Weights inside sub-graphs and functions count, too.
     total = sum(
         model.weights.payload(tensor).length
         for tensor in tensors(model.proto)

@@ -58,6 +58,7 @@ def put_casts_back(graph: onnx.GraphProto, before: onnx.GraphProto) -> None:
     weights = {node.input[0] for node in casts.values()}
     own = {tensor.name: tensor for tensor in graph.initializer}
     old = [
+        # Weights keep their order.
         own.pop(tensor.name, tensor)
         for tensor in before.initializer
         if tensor.name in own or tensor.name in weights

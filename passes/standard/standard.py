@@ -54,6 +54,7 @@ class Standard(Pass):
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place; returns another one if functions were inlined."""
         foreign = foreign_domains()
+        # A misspelt domain would silently change nothing.
         unknown = sorted(set(self.domains) - set(foreign))
         if unknown:
             raise UsageError(
@@ -62,12 +63,14 @@ class Standard(Pass):
                 hint=f"known are {listed(foreign)}, and those of plug-ins with formulas (docs/library.md)",
             )
         domains = frozenset(self.domains or foreign)
+        # The standard operators need an import of ai.onnx.
         import_onnx(model.proto, domains, self.beside)
         of_runtime = MICROSOFT in domains
 
         def unfit(node: onnx.NodeProto, _scope: Scope) -> str | None:
             if node.domain in domains:
                 return f"{node.domain}.{node.op_type} is not a standard operator"
+            # ONNX Runtime has operators of its own in ai.onnx.
             if of_runtime and node.op_type in _OF_RUNTIME and is_onnx(node.domain):
                 return f"{node.op_type} is ONNX Runtime's own"
             return None
@@ -104,6 +107,7 @@ def _layer_normalization(node: onnx.NodeProto, opset: int) -> int | None:
 def _refusal(errors: list[CannotMigrate]) -> CannotMigrate:
     """Return one error for all refusals, in the words of the first operator that has no form, if there is one."""
     first = next((error for error in errors if error.code == "not-standard"), errors[0])
+    # The error names other nodes, so that one run shows all.
     others = [error.where for error in errors if error is not first and error.where]
     more = ""
     if others:

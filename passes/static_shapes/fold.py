@@ -72,11 +72,13 @@ class _Folder:
             branches: list[list[ValueType]] = []
             for attribute, graph_index, graph in subgraphs(node):
                 inner = scope.inner(node, index, attribute, graph_index, graph)
+                # Nodes inside may fold before the node around them.
                 self.body(inner, facts)
                 branches.append([inner.value_type(value.name) for value in graph.output])
             if node.op_type == "If" and is_onnx(node.domain):
                 _join(scope, node, branches)
             facts.refine(node, self.opset)
+            # A node whose value is known needs no computation.
             array = self._value(node, facts)
             if array is not None:
                 self.operators[node.op_type] += 1

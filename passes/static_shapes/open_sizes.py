@@ -46,6 +46,7 @@ def is_open(known: ValueType) -> bool:
 def open_sizes(scope: Scope, opset: int) -> Iterator[OpenSize]:
     """Yield the nodes of a body and of the branches in it at which sizes become open; `opset` is that of ai.onnx."""
     for index, node in enumerate(scope.body.node):
+        # A node that reads open sizes is no origin of them.
         if any(name and is_open(scope.value_type(name)) for name in names_read(node)):
             continue
         inner = [scope.inner(node, index, *subgraph) for subgraph in subgraphs(node)]

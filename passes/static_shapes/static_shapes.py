@@ -63,6 +63,7 @@ class StaticShapes(Pass):
         """Edit `model` in place. Raises CannotMigrate, code `open-size`."""
         if self.lenient and open_axes(model.proto.graph):
             return model
+        # Shapes inside functions differ from call to call.
         inline_functions(model)
         folded = fold_shapes(model)
         if folded.operators:
@@ -88,6 +89,7 @@ class StaticShapes(Pass):
                 type_ = own.value_type(name)
                 if type_.dtype is None or type_.shape is None or None in type_.shape:
                     continue
+                # An output's declaration is corrected, not added.
                 if name in outputs:
                     changed += _set_output(outputs[name], type_.shape, self.name, log)
                 elif is_open(inferred_scope.value_type(name)) and isinstance(own.body, onnx.GraphProto):
@@ -112,6 +114,7 @@ class StaticShapes(Pass):
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         if self.lenient:
             for open_size in found:
+                # A lenient pass reports and goes on.
                 log.note(
                     self.name, "open-size", open_size.text, subject=open_size.where.node, severity="warning"
                 )

@@ -56,6 +56,7 @@ def _attribute(rw: LoweringRewriter) -> str | None:
         return f"its {name} is set by each call of the function"
     stated_axes = rw.get(name)
     if stated_axes is None:
+        # A negative default counts from the end, although the node does not state it.
         since = [opset for operator, opset in _NEGATIVE_DEFAULTS if operator == rw.node.op_type]
         if name != "axis" or not since or rw.version < since[0]:
             return None
@@ -82,6 +83,7 @@ def _input(rw: LoweringRewriter) -> str | None:
     counted = _counted(rw, axes)
     if counted is None:
         return f"its axes {axes} cannot be counted from the front, as the number of axes is not known"
+    # Most axes count from the front already.
     if counted != axes:
         rw.set_input(
             index, rw.constant(np.array(counted, axes_array.dtype).reshape(axes_array.shape), "axes")

@@ -171,6 +171,7 @@ class FitForms(FittingPass):
         outputs whose sizes are those of one run.
         """
         dropped, open_inputs = 0, any(map(_is_open, proto.graph.input))
+        # Sub-graphs have declarations, too.
         for located in bodies(proto):
             declared = located.body.value_info
             closed_values = [] if open_inputs else [value for value in declared if not _is_open(value)]

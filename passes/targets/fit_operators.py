@@ -137,11 +137,13 @@ class FitOperators(FittingPass):
         functions = {function_key(function) for function in proto.functions}
         unfit, newer, misfits = misfits_of(targets), newer_forms(targets), []
         if targets.without_functions and functions:
+            # Functions are a limit of the whole model.
             who = " and ".join(map(str, targets.without_functions))
             misfits.append(Incompatibility(f"{len(functions)} local functions, which {who} does not support"))
         misfits += model_misfits(model, targets)
         used = operators_of(all_nodes(proto))
         if not any(
+            # Most models have only operators that are supported.
             targets.lacks(*key)
             or targets.limits(*key)
             or targets.newest_version(*key)
@@ -179,6 +181,7 @@ class FitOperators(FittingPass):
         """Return one error for all refusals, in the words of the first."""
         first = refusals[0].error
         operator = first.where.operator if first.where else ""
+        # One error names several nodes, so that one run shows all.
         others = [refusal.error.where for refusal in refusals[1:] if refusal.error.where]
         more = ""
         if others:

@@ -79,6 +79,7 @@ def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
     axes, written = len(kernel), []
     schema = defs.get_schema(rw.node.op_type, rw.version)
     auto_pad = next((attribute.s for attribute in rw.node.attribute if attribute.name == "auto_pad"), b"")
+    # Pads and auto_pad exclude each other.
     padded = auto_pad not in (b"", b"NOTSET") or not given.isdisjoint(
         ("pads", "output_shape", "output_padding")
     )
@@ -172,6 +173,7 @@ def read_scales_from_constants(rw: LoweringRewriter) -> str | None:
     no initializers, they are Constant nodes.
     """
     with_sizes = rw.node.op_type == "Resize" and rw.version >= 11
+    # Sizes exist from version 11 on.
     for index, input_label in ((2, "scales"), (3, "sizes")) if with_sizes else ((1, "scales"),):
         obstacle = read_from_constant(rw, index, input_label)
         if obstacle is not None:
@@ -205,6 +207,7 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
     if data is None or scale is None or zero is None:
         return None
     if data.dtype == np.float32 and scale.size == 1 and zero.dtype in (np.uint8, np.int8):
+        # Quantised values are clipped to the range of the type.
         ends = np.iinfo(zero.dtype)
         levels = np.rint(data / scale.reshape(())) + zero.reshape(()).astype(np.float32)
         integers = np.clip(levels, ends.min, ends.max).astype(zero.dtype)
@@ -236,6 +239,7 @@ def write_dequantizers_apart(rw: LoweringRewriter) -> str | None:
     """
     for at, name in enumerate(rw.node.input):
         dequantizer = rw.producer(name)
+        # A node that is the only reader has its own already.
         if dequantizer is None or dequantizer.op_type != "DequantizeLinear" or len(rw.readers(name)) < 2:
             continue
         if rw.rank(dequantizer.input[1]) != 0:
@@ -260,6 +264,7 @@ def write_standard_ranks(rw: LoweringRewriter) -> str | None:
     """Give inputs of one number as many axes as the standard says. Return None, since other inputs are no obstacle."""
     for index, rank in STANDARD_RANKS[rw.node.op_type].items():
         value = rw.input(index)
+        # Only a missing or a superfluous axis of length 1 can be corrected.
         if not value or rw.rank(value) != 1 - rank:
             continue
         number = rw.known(value)
@@ -327,6 +332,7 @@ def write_summed_shape(rw: LoweringRewriter) -> str | None:
     the same type or an Identity would not help, since ONNX Runtime removes them before.
     """
     producer = rw.producer(rw.input(1))
+    # The fault needs data from outside the branch.
     outer = rw.scope.parent is not None and not rw.is_made_here(rw.input(0))
     if outer and producer is not None and producer.op_type == "Concat":
         zero = rw.constant(np.array(0, np.int64), "zero")

@@ -32,6 +32,7 @@ def write_global_pool(rw: LoweringRewriter) -> str | None:
     if rw.get("keepdims", 1):
         rw.become(pool, [source])
     else:
+        # A global pool keeps the reduced axes.
         rw.become("Flatten", [rw.before(pool, [source])], axis=1)
     rw.note(f"{operator} over all spatial axes is a {pool}", Exactness.EQUIVALENT)
     return None

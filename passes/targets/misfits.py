@@ -39,6 +39,7 @@ def misfits_of(targets: Targets) -> Unfit:
         lacking_targets = targets.lacks(domain, operator)
         return lack_of(lacking_targets, operator_name(domain, operator)) if lacking_targets else None
 
+    # Many nodes share an operator.
     limits = cache(targets.limits)
 
     def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
@@ -90,6 +91,7 @@ def types_taken(targets: Targets) -> Types:
         dtype = scope.value_type(node.input[0]).dtype if node.input and node.input[0] else None
         if dtype is None or all(type_name(dtype) in row.types for row in rows):
             return None
+        # The runtime must also support the Casts around the node.
         casts = [row for _, row in limits("", "Cast") if row.types]
         supported_names = (set(row.types) for row in (*rows, *casts))
         names = set.intersection(*supported_names)
@@ -141,6 +143,7 @@ def _value_misfit(node: onnx.NodeProto, target: Target, row: OperatorSupport) ->
     values_by_name = values_of(node)
     for name, values in row.attributes.items():
         value = value_of(node, values_by_name, name)
+        # An attribute without an effect is no obstacle.
         if value is _MISSING or value in values or _is_unused(node, values_by_name, name):
             continue
         allowed = str(values) if isinstance(values, Range) else " or ".join(map(_text, values))

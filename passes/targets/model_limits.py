@@ -31,6 +31,7 @@ def check_model_limits(model: Model, targets: Targets) -> CannotMigrate | None:
     first, *others = misfits
     more = f"; {count_of(first.nodes - 1, 'more node')}" if first.nodes > 1 else ""
     more += "".join(f"; {misfit.reason}" for misfit in others[:3])
+    # Open dims are the only limit that an option removes.
     fixed = any(target.row.static for target in targets) and _open_inputs(model.proto)
     return CannotMigrate(
         f"{first.reason}{more}",
@@ -48,6 +49,7 @@ def check_versions(model: Model, targets: Targets) -> CannotMigrate | None:
     """Return the error for a node of an older version than the targets support, if their opset has no newer one."""
     proto = model.proto
     used = operators_of(all_nodes(proto))
+    # Few runtimes have such a limit.
     first = {key: oldest for key in used if (oldest := targets.oldest_version(*key))}
     if not first:
         return None

@@ -48,6 +48,7 @@ def _of_axes(
     strides, dilations = settings.get("strides") or ones, settings.get("dilations") or ones
     windows = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
     return any_of(
+        # A stride of 1 reads each length in the same way.
         None if length is None and stride > 1 else holds(length or 0, begin, end, window, stride)
         for length, begin, end, window, stride in zip(
             shape[2:], pads[:axes], pads[axes:], windows, strides, strict=False

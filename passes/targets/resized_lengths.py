@@ -80,6 +80,7 @@ def _modes(node: onnx.NodeProto) -> tuple[str, str | None]:
 
     A rounding that each call of a function sets is None.
     """
+    # Resize-10 has no coordinate mode, and computes asymmetric.
     if len(node.input) == 2:
         return "asymmetric", "floor"
     settings = values_of(node)
@@ -109,6 +110,7 @@ def _differs(node: onnx.NodeProto, scope: Scope, differs: Callable[[int, float, 
         # Of a length that is not known, a long axis stands for all.
         count = length or _ANY_LENGTH
         size = value if by_sizes else run_length(count, value)
+        # Such a length cannot be run.
         if size > _LONGEST:
             return None
         return bool(size) and differs(count, float(scale_of_size(count, size)) if by_sizes else value, size)

@@ -48,6 +48,7 @@ def faulty_nodes(target: Target, model: Model, opset: int) -> Iterator[FaultyNod
     if not rows:
         return
     sized = {name for name, own in rows.items() if any(row.elements or row.when in SIZES for row in own)}
+    # Only faults of sizes need the types of values.
     for node, node_index, scope in _located(model, sized):
         domain = "" if is_onnx(node.domain) else node.domain
         for fault in rows.get(node.op_type, ()):
@@ -73,6 +74,7 @@ def _applies(fault: FaultRow, node: onnx.NodeProto, place: int, scope: Scope | N
         return False
     if fault.when in ATTRIBUTES and not ATTRIBUTES[fault.when](settings):
         return False
+    # No fault of this operator asks for sizes.
     if scope is None:
         return True
     answers = []
@@ -103,9 +105,12 @@ def bound_opset(proto: onnx.ModelProto, targets: Targets, opset: int, log: Chang
         if limit is None:
             continue
         version, target = limit
+        # The operator changed at this opset, and the target does not have the new version.
         newer = [since for since in versions("", operator) if since > version]
+        # An operator without any supported version is no bound.
         if newer and newer[0] <= bound and version >= versions("", operator)[0]:
             bound, why = newer[0] - 1, (operator, version, target)
+    # The same bound may be found by several passes.
     if why is not None and _is_news(bound, log):
         operator, version, target = why
         log.note(

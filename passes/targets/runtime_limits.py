@@ -78,6 +78,7 @@ class RuntimeLimits(FittingPass):
         misfits: list[Incompatibility] = []
         opset = onnx_opset(model.proto.opset_import, ir_version=model.proto.ir_version) or 0
         for target in self.targets:
+            # Limits on opset and IR version are of the whole model.
             misfits += map(Incompatibility, _of_header(target, model.proto, opset))
             for faulty in faulty_nodes(target, model, opset):
                 where = Where(node=node_label(faulty.node), operator=faulty.node.op_type)

@@ -42,6 +42,7 @@ def _wrong(
     """Yield the outputs, or values, of a body that are not declared with as many axes as they have, with their true dims."""
     if not isinstance(scope.body, onnx.GraphProto):
         return
+    # Scan stacks the outputs of its body, so their shapes matter.
     scanned = scope.parent is not None and scope.parent.body.node[int(scope.key[-3])].op_type == "Scan"
     for value in scope.body.output if scanned else ():
         value_type = scope.value_type(value.name)
@@ -54,6 +55,7 @@ def _wrong(
     for node in scope.body.node:
         if not is_onnx(node.domain) or may_hold_graphs(node.domain, node.op_type):
             continue
+        # Values without a declared shape cannot be wrong.
         for name in filter(declared.get, node.output):
             inferred = inferred_output(scope, node, name, opset)
             dims = len(declared[name].type.tensor_type.shape.dim)

@@ -191,6 +191,7 @@ def _run(options: dict[str, Any], progress: Any, executor: Executor | None) -> S
     from onnx_migrate.batching import Job, batch, find, run_jobs
 
     def arguments_of(model: str) -> dict[str, Any]:
+        # The config file may have overrides for this model.
         own = configured(options, model)
         return {**arguments(own), "external": own["save_as_external_data"], "flags": config_flags()}
 

@@ -61,6 +61,7 @@ def explain(text: tuple[str, ...], as_json: bool) -> int:
 
     if not text or text in (("runtimes",), ("targets",)):
         return _overview(as_json, "Runtimes" if text else "")
+    # The first argument may be a path.
     model, words = _model(text)
     question_text = _read(words)
     if not question_text.strip():

@@ -79,6 +79,7 @@ def inspect(
     from onnx_migrate.safe_open.transfers import transfers_within
 
     opset, runtime, timeout = options["opset"], options["runtime"], options["timeout"]
+    # Without --opset, the runtime decides.
     if context.get_parameter_source("opset") is ParameterSource.DEFAULT:
         opset = None
     elif "all" in runtime:
@@ -105,6 +106,7 @@ def inspect(
                     pass
         except MigrateError as error:  # noqa: PERF203
             code = fail(error, model, as_json=False)
+            # A usage error holds for all models.
             if isinstance(error, UsageError):
                 return code
             entries.append(Failure.of(model, error))
@@ -122,6 +124,7 @@ def inspect(
 
         # A pipe has no width: a row of a table stays one line there.
         console = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 1000)
+        # A table is easier to compare.
         if len(models) > 1 and not verbose and not shown[0].outlooks:
             print_overview(
                 shown,

@@ -138,6 +138,7 @@ def migrate(
         import rich.console  # noqa: F401
 
         import onnx_migrate.report.text  # noqa: F401
+    # The folder of the command may hold the modules of passes.
     find_own_passes(options)
     page, ci_reports = None, []
     with (
@@ -186,6 +187,7 @@ def _follow(told: Sequence[Follower], call: Call, ended: _Done | MigrateError) -
     if isinstance(ended, MigrateError):
         outcome = refused(Job(model, call.target), ended)
     else:
+        # With --check, nothing is written, so the report's outcome does not count.
         kind = (MIGRATED if ended.changes else UNCHANGED) if call.check else ended.report.outcome
         outcome = Outcome.of(model, call.target, kind, ended.report)
         outcome = replace(outcome, seconds=sum(ended.report.seconds.values()))
@@ -242,6 +244,7 @@ def _run(
         saved_to = None if call.in_place else call.target
         flags = (*config_flags(), *(["--save-as-external-data"] if external else []), *call.saving)
         report = migration.report.saved(saved_to, *flags)
+        # The comparison of contents counts, because a changed file may hold the same model.
         changes = call.check and not migration.same_as_original()
         made_from = dependencies(original, call.model, given) if depfile else []
         differences = migration.differences() if call.diff else []
@@ -250,6 +253,7 @@ def _run(
             """Publish the side files, for a result of so many bytes, and note its size."""
             nonlocal report
             if call.files:
+                # The size of the file is only known now, and the page shows it.
                 report = report.written(original.file_bytes, size)
             contents: dict[SideFile, Iterable[bytes]] = {}
             if depfile:
@@ -269,6 +273,7 @@ def _run(
                 beside=with_side_files,
             )
         else:
+            # A preview writes its side files, too.
             with with_side_files(None):
                 pass
     return _Done(report, changes, differences)
@@ -279,6 +284,7 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
     from onnx_migrate.cli.output.failure import warn_unverified
     from onnx_migrate.report.json_form import json_of
 
+    # The report goes to stderr, because stdout holds the model.
     report, piped = done.report, call.target == STREAM
     warn_unverified(report.verification, report.model if call.model == STREAM else call.model, kept)
     with reporting(kept):
@@ -303,6 +309,7 @@ def _tell(call: Call, done: _Done, kept: str) -> None:
                 )
 
             print_report(report, Console(stderr=piped), target=call.target or "", everything=call.verbose)
+        # A full disk must show as an error here, and not when Python ends.
         sys.stdout.flush()
 
 

@@ -143,6 +143,7 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
         return options
     from onnx_migrate.url import is_url
 
+    # Patterns are relative to the config file.
     name = model if is_url(model) else _below(config.path, model)
     parameters = {parameter.name: parameter for parameter in context.command.params}
     result = dict(options)
@@ -150,7 +151,9 @@ def configured(options: dict[str, Any], model: str) -> dict[str, Any]:
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
         for key, value in override.items():
+            # The command line has the last word.
             if context.get_parameter_source(key) is not ParameterSource.COMMANDLINE:
+                # The value is converted as if it came from the command line.
                 result[key] = parameters[key].process_value(context, value)
     return result
 
@@ -196,6 +199,7 @@ def _read(path: Path, context: click.Context) -> _Config:
         raise click.UsageError(f"{path}: override must be an array of tables, written [[override]]")
     read_overrides = []
     for index, entry in enumerate(overrides):
+        # The other keys of an override are options.
         files = entry.pop("files", None)
         patterns = [files] if isinstance(files, str) else files
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
@@ -203,6 +207,7 @@ def _read(path: Path, context: click.Context) -> _Config:
                 f"{path}{line_of(path, 'files', index)}: an override needs a key files, with a pattern or a list of patterns"
             )
         options = options_of(entry, path, context, index)
+        # These options concern the whole run, and not one model.
         if set(options) & _OF_ALL:
             raise click.UsageError(
                 f"{path}: {', '.join(sorted(set(options) & _OF_ALL))} cannot be set in an override; set it for all files"

@@ -36,6 +36,7 @@ def options_of(
     parameters = {
         name.lstrip("-"): parameter
         for parameter in context.command.params
+        # Only options of a migration may stand in a config file.
         if isinstance(parameter, click.Option) and parameter.name in _OF_FILES
         for name in parameter.opts
         if name.startswith("--")
@@ -44,6 +45,7 @@ def options_of(
     for key, value in table.items():
         name = current_key(key)
         parameter = parameters.get(name)
+        # One config file serves migrate and batch.
         if parameter is None and name in _ONLY_OF_BATCH:
             continue
         try:
@@ -90,6 +92,7 @@ def _no_table(key: str, path: Path) -> str:
 def _value(key: str, value: Any, parameter: click.Option, path: Path, context: click.Context) -> Any:
     """Return the value of an option as click takes it. Raises click.UsageError."""
     value = _as_on_command_line(key, value, path, _DECLARED.get(str(parameter.name)))
+    # A flag has no value other than true and false.
     if parameter.is_flag != isinstance(value, bool) or isinstance(value, dict):
         raise click.UsageError(
             f"{key} must be {'true or false' if parameter.is_flag else 'a text or number'}, not {value!r}"
@@ -111,6 +114,7 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
     """Return what the command line would be given for a value: words for true and false, paths from the working folder."""
     if isinstance(value, bool):
         if item is not None and item.off:
+            # Options with a word for off take that word.
             return item.click["default"] if value else item.off
         if item is not None and "flag_value" in item.click:
             return item.click["flag_value"] if value else None
@@ -133,6 +137,7 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
     if key not in _RELATIVE:
         return value
     entries = value if isinstance(value, list) else [value]
+    # Paths are relative to the config file.
     return [_RELATIVE[key](item, path.parent) if isinstance(item, str) else item for item in entries]
 
 
@@ -146,6 +151,7 @@ def _inputs_at(text: str, folder: Path) -> str:
     """Return a value of `input-data`: a path, NAME=PATH, or a function of a module or file."""
     name, equals, path_text = text.rpartition("=")
     is_module = ":" in path_text and ".py" not in path_text and not (folder / path_text).exists()
+    # A function of a module is named with a colon.
     return text if is_module else f"{name}{equals}{folder / Path(path_text).expanduser()}"
 
 

@@ -109,11 +109,13 @@ def _runtimes(
     from onnx_migrate.standard.targets import known_names, shipped
     from onnx_migrate.standard.targets.read import spellings
 
+    # Only a path begins in this way, and the shell completes it.
     if typed.startswith((".", "/")):
         return [CompletionItem(typed, type="file")]
     name, equals_sign, _ = typed.partition("==")
     if not equals_sign:
         matching_names = [runtime_name for runtime_name in known_names() if runtime_name.startswith(typed)]
+        # Other spellings come only if no name fits, so that a list stays short.
         return matching_names or sorted(
             runtime_name for runtime_name in spellings().values() if runtime_name.startswith(typed)
         )
@@ -152,6 +154,7 @@ def model_option(name: str, *names: str, **changes: Any) -> Callable[[F], F]:
     if option is None:
         return lambda command: command
     settings = {**option.click, **changes}
+    # The declaration names objects of click by a word, because the core does not import click.
     for argument, values_by_name in _NAMED.items():
         if isinstance(settings.get(argument), str):
             settings[argument] = values_by_name[settings[argument]]
@@ -208,6 +211,7 @@ class DynamicBatchCommand(Command):
         options = _with_domains(options)
         for argument, following in pairwise(options):
             if (
+                # click would take the next argument as the value.
                 _long(argument) == _BATCH
                 and following.isidentifier()
                 and not os.path.exists(following)
@@ -230,6 +234,7 @@ def _with_domains(options: list[str]) -> list[str]:
 
     joined: list[str] = []
     for argument in options:
+        # click cannot tell an optional value from the next argument.
         after = bool(joined) and joined[-1] == _TO_ONNX
         if after and argument in foreign_domains() and not os.path.exists(argument):
             joined[-1] = f"{_TO_ONNX}={argument}"

@@ -192,6 +192,7 @@ class Command(click.RichCommand):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             original_message = message = error.format_message()
+            # click's texts say little to somebody who does not know click.
             for words, meant in _WORDS.items():
                 message = message.replace(words, meant)
             if message.startswith("Got unexpected extra argument"):
@@ -308,6 +309,7 @@ def groups_of(command: click.Command) -> Iterator[tuple[OptionGroup, list[click.
     for group in _GROUPS:
         if group.command not in ("", command.name):
             continue
+        # An option belongs to the first group that names it.
         options_of_group = [options.pop(name) for name in group.names if name in options]
         if options_of_group:
             yield group, options_of_group

@@ -116,6 +116,7 @@ def grouped(entries: Iterable[Ended]) -> list[Grouped]:
     """Group models by status and reason: the largest groups of a status first, and each group sorted by name."""
     groups: dict[tuple[str, str], list[Ended]] = {}
     for entry in sorted(entries, key=lambda entry: entry.model):
+        # Reasons that differ only in names and numbers form one group.
         key = _VARYING.sub(
             "…", entry.reason.replace(entry.model, "…").replace(os.path.basename(entry.model), "…")
         )

@@ -74,6 +74,7 @@ class Judgement:
             tag = "failure" if outcome.kind == "refused" else "error"
             return tag, outcome.code, outcome.why
         if outcome.left:
+            # Best effort must not hide what is missing.
             message = f"{count_of(outcome.left, 'thing')} that --best-effort left unchanged"
             return "failure", "not-fitted", message
         if self.check and outcome.kind == "migrated":
@@ -140,6 +141,7 @@ class _JUnit:
         self._cases[name] = case
 
     def finish(self, totals: Mapping[str, Any]) -> None:
+        # Models end in any order, and the file must be reproducible.
         cases = [self._cases[name] for name in sorted(self._cases)]
         counts = {
             "tests": str(len(cases)),
@@ -155,6 +157,7 @@ class _JUnit:
         text = (
             '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
         )
+        # Names of files may hold bytes that are not UTF-8.
         with published({self._file: [text.encode("utf-8", "backslashreplace")]}):
             pass
 

@@ -44,11 +44,13 @@ def dependencies(original: Model, model: str, given: Mapping[str, Any]) -> list[
     read_files = [os.path.join(folder, name) for name in original.files]
     data = given["input_data"]
     if data is not None:
+        # A change of the inputs may change the verification.
         from onnx_migrate.verify.inputs.given import data_files
 
         read_files += map(str, data_files(data))
     read_files += map(str, given["ort_library"])
     for name in (*given["passes"], *given["adapters"]):
+        # The modules were imported for the migration.
         module = sys.modules.get(str(name).partition(":")[0])
         path = getattr(module, "__file__", None)
         if path:

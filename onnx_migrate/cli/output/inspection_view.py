@@ -116,6 +116,7 @@ def print_inspection(item: Inspection, console: Console, *, everything: bool = F
             line(f"  {'[yellow]warning:[/] ' if note.severity == 'warning' else ''}{markup_of(note.message)}")
     by_domain = [
         ("opset", item.reachability),
+        # Custom domains have opsets of their own.
         *((f"{it.domain} opset", it.reachability) for it in item.domains),
     ]
     for name, reachability in by_domain:
@@ -214,6 +215,7 @@ def _brief(advice: Compatibility) -> str:
     """Return the first reason against the newest release, and how many more there are."""
     reasons: Iterable[Incompatibility] = advice.obstacles or advice.objections
     reasons_text = [f"{objection.reason}{_times(objection.nodes)}" for objection in reasons]
+    # The operators are the reason then.
     if advice.standing is Support.NOT_KNOWN:
         reasons_text.insert(0, str(advice.operators))
     first, *others = reasons_text or [""]

@@ -46,6 +46,7 @@ class Call:
         outputs = [path for path in (self.output, self.output_option) if path is not None]
         preview = self.check or self.dry_run
         streamed = self.model == STREAM or any(map(_is_stdout, outputs))
+        # A stream has no path that a dependency file could name.
         if self.depfile and (preview or self.in_place or streamed):
             raise click.UsageError(
                 "--depfile needs a MODEL and another OUTPUT that are files: make and ninja track files"
@@ -65,8 +66,10 @@ class Call:
         if not (outputs or preview):
             raise click.UsageError("name an OUTPUT, or use --in-place to replace MODEL")
         if preview:
+            # A preview writes no model.
             return None
         if _is_stdout(outputs[0]):
+            # A model would garble the terminal.
             if sys.stdout.isatty():
                 raise click.UsageError("stdout is a terminal; name a file as OUTPUT")
             return STREAM

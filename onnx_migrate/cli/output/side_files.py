@@ -49,12 +49,14 @@ class SideFile:
         path = resolve_file_url(self.path)
         exists = check_file(path, instead=f"{self.option} replaces a file: give the path of one")
         target = Path(real_path(path))
+        # Replacing the target through a link would surprise the owner of the other folder.
         if os.path.islink(path) and str(target.parent) != real_path(os.path.dirname(path) or "."):
             raise SaveError(
                 f"{self.path} is a link to {target}, which is in another folder", hint=f"give {target} itself"
             )
         if exists:
             with saving(self.path), target.open("rb") as file:
+                # The first bytes tell whether an earlier run wrote the file.
                 start = file.read(_HEAD)
             if start and not self.is_own(start):
                 raise SaveError(
@@ -88,6 +90,7 @@ def check_path_conflicts(written: Iterable[str | None], read: Iterable[str | Non
 
     new = [name for name in written if name is not None]
     old = [name for name in read if name is not None]
+    # Two outputs of one name would overwrite each other.
     for path, other in (*combinations(new, 2), *product(new, old)):
         if _same_file(path, other):
             conflict = f"{path} is given twice" if path == other else f"{path} and {other} are the same file"

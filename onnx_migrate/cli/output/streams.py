@@ -53,10 +53,12 @@ def with_listed(sources: Iterable[str]) -> list[str]:
         if source != STREAM:
             names.append(source)
             continue
+        # A terminal would wait for input without a word.
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
                 "- reads a list of models from stdin; pipe one into it, or name ./- for a file"
             )
+        # Paths may hold bytes that are not UTF-8.
         lines = os.fsdecode(sys.stdin.buffer.read()).splitlines()
         names += [line for line in lines if line.strip()]
         if not names:
@@ -97,6 +99,7 @@ def to_stdout(migration: Migration, beside: Beside) -> None:
             pass  # the stream cannot be taken back, so neither are they
         with remark_on_failure("the model on it is incomplete"):
             remaining = size
+            # The file may be larger than memory.
             while remaining:
                 try:
                     data = file.read(min(remaining, _CHUNK))

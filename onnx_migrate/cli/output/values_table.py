@@ -27,6 +27,7 @@ def values_table(values: Sequence[ValueDistance]) -> Iterator[bytes]:
     import io
 
     text = io.StringIO()
+    # The table is the same on every system.
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_HEAD)
     for distance in values:

@@ -168,6 +168,7 @@ def casts_to(taken: Collection[int], node: onnx.NodeProto, scope: Scope, opset: 
     if formals is None or first is None or dtype is None:
         return None
     steps = (step_at(Direction.DOWN, "", node.op_type, since) for since in versions("", node.op_type))
+    # A step down claims how far Casts change the numbers of the operator.
     allowed = {step.types for step in steps if step is not None}
     exact = LostTypes.EXACT in allowed
     half = dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16)

@@ -58,11 +58,13 @@ class Lower(StepVisitor):
             return None
         step = self.next_down(node, scope, version, self.target)
         if step is None:
+            # The operator must exist at the target, or a step wrote a wrong node.
             if signature_at(node.domain, node.op_type, self.target) is None:
                 raise self._error(
                     f"a step wrote {node.op_type}, which opset {version} does not have", code="adapter-failed"
                 )
             return None
+        # A refusal reports the opset at which the node stays.
         self._leaves = step if isinstance(step, int) else step.version
         if isinstance(step, int):
             raise self._error(
@@ -72,8 +74,10 @@ class Lower(StepVisitor):
             )
         if not step.refusal:
             rewriter = self.step_down(step, node, scope, self.target)
+            # A later refusal may go back to one of these values.
             self._used_at_run_time += rewriter.used_at_run_time
             return rewriter
+        # A decomposition may differ by rounding, so the user must ask for it.
         other = decomposition_of(node.domain, node.op_type) if self.write_out else None
         if other is None:
             raise self._error(step.refusal, code="no-equal", hint=step.hint)

@@ -66,6 +66,7 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
         tensors = {
             name: tensor
             for name, tensor in _constants(located.body)
+            # Older opsets have no such type.
             if tensor.data_type in _WIDER and FIRST_OPSET[tensor.data_type] > target
         }
         if not tensors:
@@ -75,6 +76,7 @@ def widen_constants(model: Model, target: int, log: ChangeLog, pass_name: str) -
             if name in wide:
                 counts[tensor.data_type, _WIDER[tensor.data_type]].append(name)
                 _widen(model, tensor)
+        # Declared types inside sub-graphs must follow.
         for _, body in nested_bodies(located.body):
             for value in getattr(body, "value_info", ()):
                 if value.name in wide and value.type.tensor_type.elem_type in _WIDER:

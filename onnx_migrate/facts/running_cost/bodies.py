@@ -214,6 +214,7 @@ class Bodies:
         attributes = bound_attributes(node, frame.bindings)
         rounds = make(walk, inputs, attributes, f"{node.op_type} {node_label(node)!r}")
         counter = names[0] if names else ""
+        # A body that reads the counter computes something else in each round.
         rounds.reads_counter = any(counter in names_read(inner) for inner in body.node)
         outputs = rounds.run(frame.tally)
         written = [

@@ -75,6 +75,7 @@ def _of_input(value: onnx.ValueInfoProto, sizes: Mapping[str, Dims]) -> ValueEst
 
 def _inferred(proto: onnx.ModelProto) -> dict[str, ValueEstimate]:
     """Return the values for which onnx's inference finds every size as a number."""
+    # The inference of a large model takes longer than its estimate is worth.
     if sum(len(body.node) for _, body in nested_bodies(proto.graph)) > _MOST_NODES:
         return {}
     try:

@@ -62,9 +62,11 @@ def _values_after(parts: Sequence[Array | None], rounds: int) -> Array | None:
     first, second, third = parts
     if first is None or second is None or third is None or not first.shape == second.shape == third.shape:
         return None
+    # Texts and booleans do not grow by a sum.
     if third.dtype.kind not in "iuf":
         return third if np.array_equal(second, third) else None
     step = third - second
+    # Two equal steps count as a law.
     if not np.array_equal(step, second - first):
         return None
     try:

@@ -140,6 +140,7 @@ def _out_of_proportion(cost: Estimate) -> Obstacle | None:
     tally, plain = cost.tally, _FACTOR * (cost.file + cost.inputs)
     work, cause = tally.of_constants, tally.costliest[1]
     file, least = f"and the file has {cost.file:,}", _time(_LEAST_RUNS * tally.work.seconds)
+    # The first one that is exceeded is reported.
     for text, size, allowed in (
         (
             f"value {tally.value.name!r} takes {tally.value.bytes:,} bytes, {file}",

@@ -88,6 +88,7 @@ def _contracted(node: Node) -> tuple[Dims, int] | None:
     ONNX Runtime does so, and first sums over each label that one operand alone has.
     """
     text = node.attributes.get("equation", b"")
+    # The node is not valid, so it has no cost.
     if text.partition(b"->")[0].count(b",") + 1 != len(node.inputs):
         return None
     try:

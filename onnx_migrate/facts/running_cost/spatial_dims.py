@@ -41,12 +41,14 @@ def window_count(node: Node, weights: Dims | None) -> list[tuple[int, int]] | No
         extent = _of_axis(node, "dilations", axis) * (length - 1) + 1
         pads = list(node.attributes.get("pads", ())) or [0] * (2 * len(kernel))
         size = dims[axis + 2]
+        # With these paddings, the count depends on the stride alone.
         if auto in (b"SAME_UPPER", b"SAME_LOWER"):
             counts.append((-(-size // stride), length))
             continue
         padded = size + (0 if auto == b"VALID" else pads[axis] + pads[axis + len(kernel)])
         room = padded - extent
         windows = (-(-room // stride) if node.number("ceil_mode", 0) else room // stride) + 1
+        # A window that would start in the padding at the end does not count.
         windows -= node.number("ceil_mode", 0) and (windows - 1) * stride >= size + pads[axis]
         counts.append((max(0, windows), length))
     return counts
@@ -108,6 +110,7 @@ def resize(node: Node) -> Dims | None:
     policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
     if dims is None or policy != b"stretch":
         return None
+    # Resize-10 has the inputs of Upsample.
     of_upsample = node.operator == "Upsample" or len(node.inputs) == 2
     sizes = None if of_upsample or not node.has_input(3) else node.numbers(3)
     scales = node.numbers(1 if of_upsample else 2, "scales")

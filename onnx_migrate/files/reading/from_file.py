@@ -117,9 +117,11 @@ def _open(path: Path, weights: Weights) -> int:
     fd = folder.open_file(path.name)
     try:
         target = real_path(path)
+        # The data may lie beside the target of a link.
         if os.path.dirname(target) != folder.path:
             beside = Folder.at(os.path.dirname(target))
             again = open_beneath([beside], os.path.basename(target))
+            # Another process may have exchanged the target since it was opened.
             same = os.path.sameopenfile(fd, again)
             os.close(again)
             weights.folders += (beside,) if same else ()

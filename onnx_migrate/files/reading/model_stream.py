@@ -39,6 +39,7 @@ def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None
     groups: list[int] = []
     while chunk := read(_CHUNK):
         data += chunk
+        # The first bytes tell whether this is a model at all.
         if len(data) < HEAD:
             continue
         if at == 0 and not may_be_model(bytes(data[:HEAD])):
@@ -47,6 +48,7 @@ def read_model(read: Callable[[int], bytes], name: str, limit: int | None = None
             at = _whole_fields(memoryview(data), at, groups)
         except Malformed:
             return data
+        # A field announces its length before its bytes come.
         if max(at, len(data)) > limit:
             raise LoadError(
                 f"{name} holds or announces more than {limit:,} bytes, which is too much for the memory",
@@ -65,6 +67,7 @@ def _whole_fields(data: memoryview, at: int, groups: list[int]) -> int:
     while at < len(data) - _LONGEST_HEADER:
         tag, value = decode_varint(data, at, len(data))
         number, kind = tag >> 3, tag & 7
+        # No valid field begins in this way.
         if not number or kind > FIXED32 or (kind == GROUP_END and groups[-1:] != [number]):
             raise Malformed("no field", at)
         if kind in (BYTES, VARINT):

@@ -88,6 +88,7 @@ class DownloadedModel(os.PathLike[str]):
                 code="outside-folder",
                 hint="move the file beside the model and make the location relative",
             )
+        # Several tensors may share one file.
         if os.path.exists(target):
             return
         remote = posixpath.join(self._folder, quote(normal) if is_web(self.url) else normal)

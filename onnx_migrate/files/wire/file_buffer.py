@@ -39,6 +39,7 @@ class FileBuffer:
         """Return a byte at an offset from the start, or a slice without a step. Raises FileCut, IndexError and OSError."""
         if isinstance(key, int):
             at = key - self._start
+            # Most bytes are in the window that was read last.
             if not 0 <= at < len(self._window):
                 if not 0 <= key < self._size:
                     raise IndexError(key)
@@ -49,6 +50,7 @@ class FileBuffer:
         at = start - self._start
         if at >= 0 and end - self._start <= len(self._window):
             return self._window[at : max(end - self._start, at)]
+        # A large payload would push everything else out of the window.
         if end - start > _WINDOW:
             return self._read(start, end)
         self._fill(start)

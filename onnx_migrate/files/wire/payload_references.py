@@ -160,18 +160,22 @@ def assemble(
     file of external data for the new reference. None leaves the reference unchanged.
     """
     data = proto.SerializeToString()
+    # A search in the bytes finds the few tensors with references.
     references = [match.start() for match in _REFERENCE.finditer(data)]
 
     def has_reference(start: int, end: int) -> bool:
+        # Only messages that contain a reference are parsed.
         return bisect_left(references, start) < bisect_left(references, end)
 
     def replace(start: int, end: int) -> list[Piece] | None:
         tensor = TensorProto.FromString(data[start:end])
+        # The bytes may occur in other places by chance.
         if tensor.data_location != TensorProto.EXTERNAL:
             return None
         answer = place(tensor)
         if answer is None:
             return None
+        # The new form of the data replaces the old one.
         for name in ("external_data", "data_location", "raw_data"):
             tensor.ClearField(name)
         if isinstance(answer, ExternalLocation):
@@ -179,6 +183,7 @@ def assemble(
             return [tensor.SerializeToString()]
         return _with_payload(tensor, answer)
 
+    # Without references, the bytes are complete.
     return rebuild(data, 0, len(data), has_reference, replace) or [data]
 
 

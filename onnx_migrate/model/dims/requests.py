@@ -218,6 +218,7 @@ def _from_tokens(text: str, name: str, tokens: Sequence[str | None], port: Port)
         size = port.shape[axis] if port.shape is not None else None
         if token is None:
             continue
+        # A number keeps the axis fixed, and must be right.
         if token.isdecimal():
             if size is not None and size != int(token):
                 raise UsageError(

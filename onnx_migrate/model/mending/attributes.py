@@ -23,10 +23,12 @@ def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> 
     """
     constants: dict[str, TensorProto] | None = None
     for node in body.node:
+        # Repeated attributes of Constants are repaired elsewhere.
         if repeated and node.op_type != "Constant":
             yield from _repeated(node)
         if not is_onnx(node.domain):
             continue
+        # ONNX Runtime does not read unknown attributes of these operators.
         if node.op_type in UNCHECKED:
             yield from _unknown(node)
         for attribute in node.attribute:
@@ -35,6 +37,7 @@ def mend_attributes(body: Body, opset: int, array: Array, *, repeated: bool) -> 
             text = attribute.s.decode(errors="replace")
             read = runtime_reading(node.op_type, attribute.name, text)
             if read is not None and node.op_type in ("ConvTranspose", "Resize"):
+                # Few nodes need the constants, so they are collected at the first one.
                 constants = _constants(body) if constants is None else constants
                 if node.op_type == "Resize":
                     read = _nearest_mode(node, constants, array)

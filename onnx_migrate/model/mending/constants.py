@@ -119,10 +119,12 @@ def _is_whole(attribute: AttributeProto) -> bool:
 
 def _repeated(graph: onnx.GraphProto, constants: list[NodeProto]) -> Iterator[Mending]:
     """Convert to an initializer each Constant whose output is also an input, an initializer or another Constant's output."""
+    # A value that another node computes cannot become an initializer.
     others = {name for node in graph.node if node.op_type != "Constant" for name in node.output}
     defined = [*initializer_names(graph), *(value.name for value in graph.input)]
     names = [node.output[0] for node in constants if len(node.output) == 1]
     twice = {name for name in names if name and (name in defined or names.count(name) > 1)} - others
+    # A list of its own, because the loop removes nodes.
     for node in [node for node in constants if twice.intersection(node.output)]:
         tensor = _tensor(node.attribute[0]) if len(node.attribute) == 1 else None
         if tensor is None or len(node.output) != 1:

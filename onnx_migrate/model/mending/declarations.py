@@ -34,9 +34,11 @@ def mend_declarations(graph: onnx.GraphProto, *, main: bool) -> Iterator[Mending
     named = {value.name for value in (*graph.input, *graph.output)} | {
         name for name, *_ in initializer_types(graph)
     }
+    # A copy, because the loop removes entries.
     for value in list(graph.value_info):
         other = value.name in constants and type_text(value.type) not in (None, constants[value.name])
         broken = type_problem(value.type) is not None
+        # ONNX Runtime ignores the other entries.
         read = value.name in computed or (not main and value.name in named)
         if other or (broken and (not read or (main and value.name in named))):
             graph.value_info.remove(value)

@@ -99,11 +99,13 @@ class _Mender:
                 value.type.tensor_type.elem_type = _KINDS[kind]
         stored = {name: kind for name, kind, _ in initializer_types(graph)}
         types.update((name, type_text(kind)) for name, kind in stored.items())
+        # A listed initializer and its input must have one type.
         for value in graph.input:
             if value.name in stored and self._declared_type(value) in _KINDS and stored[value.name] in FLOATS:
                 self._redeclare(value, stored[value.name])
         constants = set(stored)
         nodes, cast_names = list(graph.node), dict[tuple[str, str], str]()
+        # The nodes come back one by one, with Casts between them.
         del graph.node[:]
         declared = {value.name: self._declared_type(value) for value in graph.value_info}
         for node in nodes:

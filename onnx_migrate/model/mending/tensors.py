@@ -91,12 +91,15 @@ def _unread(graph: onnx.GraphProto, length: Length, ir_version: int) -> Iterator
     faults = {}
     for tensor in graph.initializer:
         external = tensor.data_location == TensorProto.EXTERNAL
+        # Only external data has a length outside the structure.
         problem = tensor_fault(tensor, length(tensor) if external else None)
         if problem and problem.code in _UNREAD:
             faults[tensor.name] = problem.reason
     if not faults:
         return
+    # A broken initializer that nothing reads has no effect.
     unread = faults.keys() - values_read(graph, ir_version)
+    # An initializer may also be listed as an input.
     for value in [value for value in graph.input if value.name in unread]:
         graph.input.remove(value)
     _replace(graph, [tensor for tensor in graph.initializer if tensor.name not in unread])

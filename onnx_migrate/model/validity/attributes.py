@@ -215,6 +215,7 @@ def _problem(fields: tuple[str, ...], kind: int, untyped: bool) -> Problem | Non
     """Return the problem of an attribute of type `kind` that has these fields; {name} stands for its name."""
     if "ref_attr_name" in fields:
         return None
+    # IR version 1 has attributes without a type.
     if not kind:
         return (
             None

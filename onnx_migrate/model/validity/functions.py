@@ -50,6 +50,7 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
     }
     if functions:
         yield from _call_faults(proto, functions)
+    # A function that is not reached in this order calls itself.
     fine = set(callees_first(calls))
     for key in functions:
         if key not in fine:
@@ -60,6 +61,7 @@ def function_faults(proto: onnx.ModelProto) -> Iterator[Fault]:
                 hint="remove the call: the standard has no recursion",
             )
     for function in proto.functions:
+        # Default graphs may refer to other defaults of the function.
         own = {attribute for attribute, _, _ in default_graphs(function)}
         for name in sorted(own.difference(defaults_inside_first(function))):
             yield Fault(

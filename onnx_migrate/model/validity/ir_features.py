@@ -162,6 +162,7 @@ class _Finder:
             self._add(IrFeature.METADATA, Where(path))
         unlisted = initializer_names(graph)
         if unlisted:
+            # An initializer that is an input is allowed in all IR versions.
             unlisted.difference_update(value.name for value in graph.input)
         if unlisted:
             self._add(IrFeature.UNLISTED, Where(path, min(unlisted)), len(unlisted))

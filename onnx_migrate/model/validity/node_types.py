@@ -252,6 +252,7 @@ class _Typing:
 def stated_type(node: NodeProto, inputs: tuple[str | None, ...]) -> str | None:
     """Return the type of the first output that attributes of a node, or their defaults, say; None if they say none."""
     for attribute in node.attribute:
+        # The type is known only at the call.
         if attribute.ref_attr_name:
             return None
         if attribute.name in TYPE_ATTRIBUTES and attribute.type == AttributeProto.INT:

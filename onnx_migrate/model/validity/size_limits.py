@@ -97,15 +97,18 @@ def check_growth(proto: onnx.ModelProto) -> None:
 
     Each function is counted once, however often it is called: the cost is linear. Functions must not be recursive.
     """
+    # Without functions, nothing grows.
     if not proto.functions:
         return
     functions = {function_key(function): function for function in proto.functions}
     callees = {key: _calls(function_nodes(function), functions.keys()) for key, function in functions.items()}
     nodes: dict[FunctionKey, int] = {}
     levels: dict[FunctionKey, int] = {}
+    # The sizes of called functions are known before those of their callers.
     for key in callees_first(callees):
         calls = callees[key]
         own = sum(1 for _ in function_nodes(functions[key]))
+        # Exponential growth would give enormous numbers.
         nodes[key] = min(_BEYOND, own + sum(count * nodes[callee] for callee, count in calls.items()))
         levels[key] = 1 + max((levels[callee] for callee in calls), default=0)
     main = _calls(nested_nodes(proto.graph.node), functions.keys())

@@ -66,6 +66,7 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
     if "" in found.produced:
         yield from _unnamed(body, path)
     defined = found.names
+    # A name may come from a body around this one.
     undefined = found.read.difference(defined, *outer)
     if undefined:
         for node in body.node:
@@ -77,6 +78,7 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
                         where=where_of(path, node),
                         hint="correct the name of the input, or add what is missing",
                     )
+    # The set of operators is small, so the node is searched only on a fault.
     if any(not operator for _, operator in found.operators):
         node = next(node for node in body.node if not node.op_type)
         yield Fault(
@@ -95,6 +97,7 @@ def value_faults(body: Body, path: str, found: Definitions, outer: tuple[Set[str
         )
     for name in outputs:
         if name not in defined:
+            # An output must be computed in the body itself.
             around = any(name in names for names in outer)
             yield Fault(
                 code="output-not-own" if around else "output-not-produced",
@@ -182,6 +185,7 @@ def _repeated(body: Body, path: str, found: Definitions) -> Iterator[Fault]:
         )
     before = {*found.inputs, *found.initializers}
     distinct = set(found.produced)
+    # Most bodies have no repeated name, and need no search.
     if before.isdisjoint(distinct - {""}) and len(distinct) == len(found.produced):
         return
     for node in body.node:

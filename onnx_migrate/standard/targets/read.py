@@ -77,6 +77,7 @@ def _with_rows_of(table: Table) -> Table:
             placed=True,
         )
     since = table.releases[0].since
+    # Other keys would contradict the rows of the runtime.
     if table.releases != (ReleaseRow(since=since),):
         raise WrongRow(
             f"{table.file}: with built_from there is one [[release]], which has the key from and no other",
@@ -87,6 +88,7 @@ def _with_rows_of(table: Table) -> Table:
     return replace(
         table,
         releases=tuple(replace(row, measured=False) for row in other.releases if key(row.since) >= first),
+        # We did not measure this runtime, but the one that it is built from.
         operators=table.operators + tuple(replace(row, measured=False) for row in other.operators),
         faults=table.faults + other.faults,
         kernels=table.kernels + other.kernels,
