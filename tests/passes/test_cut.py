@@ -199,7 +199,7 @@ def test_functions_that_the_part_does_not_call_are_left_out() -> None:
 
 def test_what_a_runtime_does_not_take_is_cut_off() -> None:
     source = model(DETECTOR)
-    with pytest.raises(CannotMigrate, match="--split writes that"):
+    with pytest.raises(CannotMigrate, match="--split writes both parts"):
         migrate(source, runtime=LISTED, verify=False)
     migration = migrate(source, runtime=LISTED, cut=True)
 

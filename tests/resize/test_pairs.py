@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx_migrate.passes.resize import ResizeForm, ResizeIntent
+from onnx_migrate.passes.resize.resize_form import ResizeForm
+from onnx_migrate.passes.resize.resize_intent import ResizeIntent
 from onnx_migrate.passes.resize.traversal import ResizeNode, ResizeTraversal
 
 from onnx_migrate.errors import Where

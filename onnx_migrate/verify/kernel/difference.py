@@ -39,14 +39,12 @@ class Difference:
         for block, other in in_blocks(original, result):
             a, b = widened(block), widened(other)
             finite = np.isfinite(a)
-            # NaN at other positions is a fault, however large the finite differences are.
             if not np.array_equal(np.isnan(a), np.isnan(b)):
                 measured.problem = "NaN at different positions"
             elif not np.array_equal(finite, np.isfinite(b)) or not np.array_equal(
                 a[~finite], b[~finite], equal_nan=True
             ):
                 infinities = "infinities at different positions or of different sign"
-            # Only elements that are finite in both can be subtracted.
             finite &= np.isfinite(b)
             a, b = a[finite], b[finite]
             error = np.abs(b - a)
@@ -55,7 +53,6 @@ class Difference:
             measured.largest = max(measured.largest, float(np.max(error, initial=0.0)))
             squares, measured.elements = squares + sum_of_squares(error), measured.elements + error.size
         measured.typical = float(np.sqrt(squares / measured.elements)) if measured.elements else 0.0
-        # NaN counts before infinities.
         measured.problem = measured.problem or infinities
         return measured
 
