@@ -133,6 +133,7 @@ def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
 
     The result lacks a name that stands for another constant in another body, or for a computed value.
     """
+    # The third input of Dropout turns training on.
     modes = {node.input[2] for node in all_nodes(model) if node.op_type == "Dropout" and len(node.input) > 2}
     if not modes:
         return frozenset()
@@ -147,6 +148,7 @@ def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
                 if constant:
                     tensors[name] = node.attribute[0].t
                 else:
+                    # A computed value may be true.
                     values[name].append(True)
         for name in modes & tensors.keys():
             values[name].append(_may_be_true(tensors[name]))
@@ -233,6 +235,7 @@ def with_fixed_numbers(runnable: Runnable) -> Runnable:
     for located in bodies(model):
         nodes = located.body.node
         random = [is_random_node(node, inference) for node in nodes]
+        # Bodies without random operators stay unchanged.
         if not any(random):
             continue
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version) or 0

@@ -117,6 +117,7 @@ class _Folder:
         opset: int,
     ) -> None:
         """Record the nodes that stand in the place of an If, and why."""
+        # The branch may be a copy.
         attribute = next(name for name, _, graph in subgraphs(node) if graph is taken or graph == taken)
         reason = f"its condition is always {attribute == 'then_branch'}: {attribute} takes its place"
         form = signature_at("", "If", opset)

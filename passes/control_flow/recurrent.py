@@ -154,6 +154,7 @@ class _Direction:
     def _gru(self, inputs: Value) -> Value:
         sigmoid, squash = self._act
         x_z, x_r, x_h = self._split(inputs, 3, 1)
+        # A zero state needs no product with it.
         if self._h is None and self._r_bias is None:
             return (1 - sigmoid(self._limit(x_z))) * squash(self._limit(x_h))
         if self._h is None:

@@ -70,6 +70,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
     """Compare floats that differ in some bits (rule 2)."""
     tolerance, measurement = observation.tolerance, observation.measurement
     gap = Difference.between(original, result)
+    # The scale of all runs counts, because one feed may give small numbers.
     whole = max(gap.scale, measurement.scale) or gap.scale_after
     entry = replace(
         entry,
@@ -77,6 +78,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
         largest_relative=gap.largest / whole if whole else 0.0,
         problem=gap.problem,
     )
+    # The limits of the user replace the rules.
     if tolerance.is_given:
         return _within_given(entry, original, result, tolerance, gap)
     scale = _scale(gap.scale, measurement.scale)
@@ -88,6 +90,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
     if entry.problem:
         return entry
     if gap.largest > entry.allowed:
+        # The original's own noise may explain the difference, so no verdict is possible.
         if gap.largest <= max(AGAIN_FACTOR * measurement.largest, explained):
             share = gap.largest / (scale or gap.largest)
             return replace(
@@ -101,6 +104,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
             entry, problem=beyond_limit(wrong, original.size, gap.largest, entry.allowed, gap.scale)
         )
     if gap.typical > usual:
+        # Many small errors may show a fault that no single element shows.
         mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
         return replace(entry, problem=mean)
     return entry
@@ -127,6 +131,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
     tolerance, measurement = observation.tolerance, observation.measurement
     unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))
+    # Equal arrays need no further look.
     if not differing:
         return entry
     largest = largest_step(original, result)
@@ -147,6 +152,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
         most = max(few, min(2 * changed, int(original.size * QUANTISED_CEILING)))
         if differing <= most:
             return replace(entry, allowed=float(QUANTISED_STEP))
+    # All unequal elements change in the original, too.
     if not np.any(unequal & ~unstable):
         share = f"in {changed / original.size:.2g} of its elements"
         return entry if changed <= few else replace(entry, doubt=_not_told_apart(entry.output, share))
@@ -191,6 +197,7 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
     if gap.problem:
         return "NaN or infinities are at different positions"
     precision = precision_of(original.dtype)
+    # Half floats round once, from float32.
     if original.dtype.itemsize < 4:
         parts = list(finite_parts(original, recomputed))
         near = all(np.all(e <= precision.eps * np.maximum(m, precision.least_normal)) for m, e in parts)

@@ -93,10 +93,12 @@ def in_form_of(
         if not isinstance(value, np.ndarray) or not isinstance(wanted, np.ndarray):
             values[name] = value
             continue
+        # Axes of length 1 hold no numbers.
         if value.shape != wanted.shape and loses_axes and _squeezed(value) == _squeezed(wanted):
             notes.append(f"{name!r} has the shape {list(value.shape)} in place of {list(wanted.shape)}")
             value = value.reshape(wanted.shape)
         if value.dtype != wanted.dtype:
+            # The conversion must not change a number.
             changed = _as_type(value, wanted.dtype)
             if changed is not None:
                 notes.append(f"{name!r} is of {value.dtype} in place of {wanted.dtype}")

@@ -50,6 +50,7 @@ class Facts:
         for node in nested_nodes(model.graph.node):
             if node.op_type == "Constant" and node.attribute and node.attribute[0].name.startswith("value"):
                 self._add_constant_node(node)
+        # The shapes of the run count more than the declared ones.
         self._shapes.update(self._given)
         self._values: dict[str, Array] | None = None
         self._inferred = False

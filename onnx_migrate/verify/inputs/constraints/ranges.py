@@ -67,6 +67,7 @@ def range_before(argument: Argument, behind: Range) -> Range | None:
     If two operands both come from inputs, each gets half of the range.
     """
     node, index = argument.node, argument.index
+    # A weak range is no requirement.
     if behind.weak or behind.pattern or behind.words:
         return None
     if node.op_type in _SAME:
@@ -75,12 +76,14 @@ def range_before(argument: Argument, behind: Range) -> Range | None:
         return _summand(argument, behind) if index == 0 else None
     if node.op_type == "Neg":
         return replace(behind, low=-behind.high, high=-behind.low)
+    # Other operators have no inverse here.
     if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2:
         return None
     other = argument.facts.value(node.input[1 - index])
     if other is not None and other.dtype.kind not in "iuf":
         return None
     if other is None or not other.size:
+        # Each operand gets half, so that the result stays in the range.
         return _half(node, index, behind)
     return _with_constant(node, index, behind, float(other.min()), float(other.max()))
 

@@ -124,15 +124,18 @@ def at_numbers(
     """
     ties = _TIES if value.interest.ties and not value.is_restricted else ()
     pool: Array = np.array([*value.interest.numbers, *ties], value.dtype)
+    # Larger numbers would overflow in the model.
     if largest is not None:
         pool = pool[np.abs(pool.astype(np.float64)) <= largest]
     divides = any(value.read_at(operator, 1) for operator in ("Div", "Mod"))
     if divides:
+        # A division by zero is undefined.
         pool = pool[pool != 0]
         values = value.base.copy().reshape(-1)
         values[::2] = -values[::2] if value.dtype.kind == "i" else values[::2]
         return CornerValue(values.reshape(value.base.shape)) if value.dtype.kind == "i" else None
     if value.read_at("BitShift", 1):
+        # Larger shifts are undefined.
         pool = np.array((0, 1, 8 * value.dtype.itemsize - 1), value.dtype)
     if not pool.size or not value.base.size:
         return None

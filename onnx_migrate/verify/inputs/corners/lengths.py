@@ -30,6 +30,7 @@ OtherSizes = tuple[str, tuple[Mapping[str, int], ...]]
 def other_sizes(source: RandomInputs, flow: Flow) -> Iterator[OtherSizes]:
     """Yield other sizes of the dims that both models leave open."""
     sizes = open_dims(source.model, source.shapes)
+    # A dim may only look open.
     fixed = {key for key, size in sizes.items() if not _is_free(source, key, size)}
     sizes = {key: size for key, size in sizes.items() if key not in fixed}
     if not sizes:
