@@ -220,12 +220,14 @@ class MigrateOpset(AdvisingPass):
 
     def _target(self, newest: int | None, model: Model, log: ChangeLog) -> int:
         """Return the opset to reach; `newest` is the newest that a body imports. Raises CannotMigrate for an older target."""
+        # The installed onnx has no schemas of such a model.
         if newest is not None and newest > newest_opset():
             raise CannotMigrate(
                 f"the model has opset {newest}, but the installed onnx supports only up to {newest_opset()}",
                 code="too-new",
                 hint="install a newer onnx",
             )
+        # The target is never below the model's own opset here.
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.bounds is not None:
             target = self.bounds.to_raise(model, target, log, self.name, lowered_later=self.newer == "lower")

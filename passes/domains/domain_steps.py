@@ -132,6 +132,7 @@ def _rewrite(
     bodies = scopes(proto, model.weights, result_ir_version=ir_version)
     for scope, owner in zip(bodies, owners(proto), strict=True):
         version = imported(owner.opset_import, domain)
+        # Functions may import another version of the domain.
         if version is None or not is_rewritten(version):
             continue
         driver.body(scope, version)
@@ -139,6 +140,7 @@ def _rewrite(
             if entry.domain == domain:
                 entry.version = target
         none = onnx_opset(owner.opset_import, ir_version=proto.ir_version) is None
+        # A body of custom operators alone may import no ai.onnx.
         if none and any(is_onnx(node.domain) for node in scope.body.node):
             set_onnx_opset(owner, beside)
             got_onnx = True

@@ -182,6 +182,7 @@ def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
         return None
     if tensor.data_type not in _LIMITS and tensor.data_type not in _FLOATS:
         return None
+    # Reading many floats takes longer than their range is worth.
     if tensor.data_type in _FLOATS and math.prod(tensor.dims) > _FLOATS_READ:
         return None
     array = ranges.weights.array(tensor)

@@ -173,6 +173,7 @@ class _Step:
             return
         first_feature = left[0]
         more = f" (in {first_feature.count} places)" if first_feature.count > 1 else ""
+        # Another opset removes this obstacle, and the message says which.
         if first_feature.feature is IrFeature.OPSET:
             domain = first_feature.text.rpartition(" ")[2]
             opset = newest_opset_of_ir(self.target, domain)
