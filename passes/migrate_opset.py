@@ -89,6 +89,7 @@ class MigrateOpset(AdvisingPass):
             for model in (retry.failed, retry.original)
         )
         for opset in range((target or 0) - 1, (own or 0) - 1, -1) if target and own else ():
+            # Each try loads a model, which takes time.
             if retry.is_over:
                 return None
             if retry.loads({self.name: replace(self, opset=opset, newer="refuse")}):
@@ -109,6 +110,7 @@ class MigrateOpset(AdvisingPass):
         target = self._target(newest, model, log)
         last = self._last(target, newest, model)
         for opset in range(target, last):
+            # A failed try must leave the model unchanged.
             whole, trial = model.copy(), log.trial()
             try:
                 return self._reach(whole, opset, log)

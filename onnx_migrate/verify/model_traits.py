@@ -90,6 +90,7 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     functions = _random_functions(model, inference)
     producers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
+        # A random node inside a body makes the outer node random.
         for inner in nested_nodes([node]):
             if is_random_node(inner, inference) or (functions and called(inner) in functions):
                 producers[index] = functions.get(called(inner), inner.op_type)
@@ -286,6 +287,7 @@ def _float(number: float) -> TensorProto:
 
 def _drawn(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """RandomNormal and RandomUniform: a constant, drawn with the node's mean and scale, or low and high."""
+    # All models get the same numbers.
     rng = np.random.default_rng(0)
     shape = attributes.get("shape", [])
     if node.op_type == "RandomNormal":

@@ -96,11 +96,13 @@ def _attempt(
 ) -> list[Held] | BranchFails:
     """Write a branch that the model may not take, and return its outputs. A branch that fails leaves nothing behind."""
     nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
+    # The branch may run with values for which it is not defined.
     at.guard = partial(guard, at)
     try:
         with at.inside(node, name):
             return at.body(graph, env.new_child())
     except BranchFails as error:
+        # The nodes so far have no reader.
         del at.rw.preceding[nodes:], at.expansions[expansions:]
         return error
     finally:
@@ -116,6 +118,7 @@ def _other(
         None,
     )
     name, error = next(iter(failing.items()))
+    # The outer branch may be left out as a whole.
     if working is None and at.guard is not None:
         raise error
     if working is None:

@@ -191,8 +191,10 @@ class _Visitor(StepVisitor):
         inside = nested_nodes([node]) if node.op_type in CONTROL_FLOW else [node]
         if is_onnx(node.domain) and _any_is(inside, wanted):
             return opset
+        # The node reads a sequence that exists no longer as a value.
         if any(name in self._env for name in names_read(node)):
             return opset
+        # Facts about replaced nodes reach the nodes behind them.
         if not self._newly_known.isdisjoint(node.input):
             facts = self._values[id(scope.body)]
             facts.refine(node, opset)

@@ -172,6 +172,7 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], scope: Scope) -> on
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     if copy.name:
+        # Names of nodes must stay unique.
         copy.name = scope.names.fresh(copy.name)
     for index, name in enumerate(copy.output):
         copy.output[index] = names.get(name, name)

@@ -160,6 +160,7 @@ class _Step:
             inline_functions(self.model, code="no-such-ir")
             self.note("inlined", f"inlined {count} local functions at their calls")
             return
+        # Older IR versions have no defaults, so each call states its value.
         if IrFeature.ATTRIBUTE_DEFAULTS in found:
             written = count_of(write_defaults(self.proto, self.target), "default value")
             self.note("attribute-defaults", f"wrote {written} of functions' attributes at calls")

@@ -189,6 +189,7 @@ class _Rounding:
             maker = value.maker
             self._wide[value, switch] = (
                 maker is None
+                # Values outside are never rounded.
                 or value.name not in self._narrow
                 or (
                     maker.frame is self._frame and self._only_moves(maker) and self._moves_wide(maker, switch)

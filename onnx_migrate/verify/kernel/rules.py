@@ -43,6 +43,7 @@ def judge(observation: Observation) -> Comparison:
     left_out = _left_out(observation.measurement, original)
     if left_out is not None:
         entry = replace(entry, left_out=int(np.count_nonzero(left_out)))
+        # Equal elements count as compared and right.
         neutral = np.zeros((), original.dtype) if original.dtype != object else np.asarray("", object)
         original, result = (np.where(left_out, neutral, array) for array in (original, result))
     if not is_float(original):
@@ -217,12 +218,15 @@ def worse_than(original: Array, unsimplified: Array, simplified: Array, eps: flo
     A float may move by a few units in the last place of its own type, at the output's largest value. A float16 may move as far as
     one node rounds. `eps` is the least eps, if the user asked for a coarser type. `judge` decides on discrete elements.
     """
+    # Other shapes are judged elsewhere.
     if not is_float(original) or not original.shape == unsimplified.shape == simplified.shape:
         return ""
+    # Half floats have few digits, so one step is a large share.
     if original.dtype.itemsize < 4 and not eps:
         return beyond_one_node(unsimplified, simplified, SIMPLIFIED_ULPS)
     before, after = Difference.between(original, unsimplified), Difference.between(original, simplified)
     if after.problem and not before.problem:
+        # The problem comes from simplification.
         return after.problem
     precision, share = precision_of(original.dtype), SIMPLIFIED_SHARE if original.dtype == np.float32 else 0.0
     scale = max(before.scale, after.scale)

@@ -232,6 +232,7 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
         return f"the original does not {error.failed_to} in ONNX Runtime, so there is nothing to compare with: {error}"
     names = [output.name for output in original.model.graph.output]
     outputs = tuple({name: values[name] for name in names} for values in run.runs[run.first])
+    # The tolerance depends on the types and on quantisation.
     eps, quantum = coarsest_eps(original.model), is_quantized(original.model)
     tolerance = replace(settings.tolerance, quantum=quantum, eps=eps)
     return Expected(tuple(run.inputs(run.first)), outputs, run.noise, tolerance)

@@ -36,13 +36,16 @@ class Range:
 
     def intersection(self, other: Range) -> Range:
         """Return the range that satisfies both; if there is none, this one, or the one that is not weak."""
+        # A requirement counts more than a preference.
         if self.weak != other.weak:
             return other if self.weak else self
         if self.pattern or other.pattern:
+            # A pattern and a range cannot be combined.
             return self if self.pattern else other
         if self.discrete != other.discrete and min(self.low, other.low) < 0:
             return self.intersection(replace(other, discrete=self.discrete))
         low, high = max(self.low, other.low), min(self.high, other.high)
+        # No value satisfies both, so the node with this range decides.
         if low > high:
             return self
         discrete, domain = self.discrete and other.discrete, self.domain and other.domain

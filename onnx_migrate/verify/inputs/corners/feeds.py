@@ -130,6 +130,7 @@ class Corners(WholeInputs):
             )
         if value.dtype.kind == "O":
             return ceil(texts.count(value) / size)
+        # Flags have no thresholds.
         if value.dtype.kind == "b":
             return 0
         reads = self._is_index(value) or any(

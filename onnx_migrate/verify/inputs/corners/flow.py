@@ -70,6 +70,7 @@ class Flow:
                 yield Meeting(argument, path)
                 behind.extend(paths_behind(argument, path))
             for other, longer in behind:
+                # Values may lie on a cycle of a loop.
                 if other and depth < _DEEPEST and paths.get(other, 0) < _MOST_PATHS:
                     paths[other] = paths.get(other, 0) + 1
                     waiting.append((other, longer, depth + 1))

@@ -76,17 +76,21 @@ def as_indices(value: InputValue, rng: np.random.Generator, *, repeated: bool) -
     which the result reduces.
     """
     reader, accepted = _reader(value), value.accepted
+    # Only indices with a certain range may become -1.
     if reader is None or accepted is None or accepted.weak or value.dtype.kind != "i" or not value.base.size:
         return None
+    # A single index can be at one limit only.
     if value.base.size == 1:
         return CornerValue(np.full_like(value.base, -1))
     node = reader.argument.node
     last = int(accepted.high)
+    # Repeated indices write in any order.
     if not repeated and reduction(node) == b"none":
         if node.op_type == "ScatterND":
             return None
         return CornerValue(np.where(value.base == last, -1, value.base).astype(value.dtype))
     first = int(value.base.flat[0])
+    # A repeated index shows whether a reduction adds both.
     pool = np.array((-1, first, last, first), value.dtype)
     return CornerValue(scattered(value.base, pool, rng, 0, 0.6 if value.base.size > 3 else 1.0).values)
 

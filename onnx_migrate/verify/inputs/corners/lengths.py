@@ -92,11 +92,13 @@ def _constants(flow: Flow) -> list[int]:
     for node in flow.nodes:
         for index, _ in enumerate(node.input):
             constants.update(_ends(Argument(node, index, flow.facts)))
+        # Dims also become numbers that nodes compare.
         if node.op_type in ("Shape", "Size"):
             for meeting in flow.meetings(node.output[0]):
                 numbers = [meeting.path.to_input(number) for number in numbers_at(meeting.argument)]
                 constants.update(round(number) for number in numbers if number is not None)
                 constants.update(_rows(meeting.argument))
+    # A limit of 1 or an enormous one cannot be crossed.
     return sorted((number for number in constants if 1 < number <= _LARGEST_SIZE), reverse=True)
 
 
