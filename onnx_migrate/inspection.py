@@ -106,6 +106,7 @@ class ForeignOperator:
         key = operator.domain, operator.name, operator.count
         if decomposition is None:
             return cls(*key, False, reason="no form of it is known")
+        # The reason is that of the registered refusal.
         if decomposition.refusal:
             return cls(
                 *key,
@@ -272,10 +273,12 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
 def load_structure(source: files.Source) -> tuple[Model, tuple[str, ...]]:
     """Return a model without its weights, and messages on missing external data, which is no error here."""
     if isinstance(source, (str, os.PathLike)):
+        # The file is read twice if its data is missing.
         source = files.ensure_local(source)
     try:
         return files.load(source), ()
     except LoadError as error:
+        # Other errors leave no structure to describe.
         if error.code not in _MISSING_DATA or not isinstance(source, (str, os.PathLike)):
             raise
         path = Path(absolute(source))

@@ -18,6 +18,7 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        # The next access needs no call.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -187,6 +187,7 @@ class _Run:
         if self.inputs is not None and self.policy != "off":
             from onnx_migrate.verify.own_inputs import bind_inputs
 
+            # A cut model may have inputs that no data was given for.
             complete = not (
                 part_outputs
                 or self.options.of_feature("extract_inputs")

@@ -115,6 +115,7 @@ class Migration(Generic[M]):
         when that is complete under a temporary name. It returns a context, in which the result takes its name.
         """
         if not isinstance(path, (str, os.PathLike)):
+            # A stream can take only one model.
             if external or in_place or beside or self._rest or not hasattr(path, "write"):
                 raise UsageError(
                     f"a result cannot be saved to a {type(path).__name__} with these arguments",
@@ -124,6 +125,7 @@ class Migration(Generic[M]):
             return
         if self._rest is not None:
             rest = files.contents_beside(self._rest, files.rest_path(path), external=external)
+            # Both files take their names together.
             beside = partial(_with_rest, rest, beside)
         files.save(self._model, path, external=external, in_place=in_place, beside=beside)
 

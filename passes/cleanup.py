@@ -109,6 +109,7 @@ class Cleanup(Pass):
 
     def _rename_duplicates(self, body: Body, path: str, names: Names, log: ChangeLog) -> None:
         """Append a number to repeated node names: ONNX allows them, ONNX Runtime rejects them."""
+        # Most models have unique names.
         if len(set(map(_name, body.node))) == len(body.node):
             return
         seen: set[str] = set()

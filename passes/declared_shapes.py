@@ -134,9 +134,11 @@ def _doubtful(model: Model, found: Shapes) -> onnx.NodeProto | None:
             values[node.output[0]] = model.weights.array(node.attribute[0].t)
     for name, node in resizes:
         dims, value = found(node.input[0]), values.get(name)
+        # The node is not valid.
         if dims is None or value is None or len(dims) != value.size:
             continue
         pairs = zip(dims, value.reshape(-1), strict=True)
+        # onnx computes in float64, and runtimes in float32.
         if any(isinstance(size, int) and lengths_differ(size, scale) for size, scale in pairs):
             return node
     return None

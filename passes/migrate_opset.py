@@ -89,6 +89,7 @@ class MigrateOpset(AdvisingPass):
             for model in (retry.failed, retry.original)
         )
         for opset in range((target or 0) - 1, (own or 0) - 1, -1) if target and own else ():
+            # Each try loads a model, which takes time.
             if retry.is_over:
                 return None
             if retry.loads({self.name: replace(self, opset=opset, newer="refuse")}):
@@ -109,6 +110,7 @@ class MigrateOpset(AdvisingPass):
         target = self._target(newest, model, log)
         last = self._last(target, newest, model)
         for opset in range(target, last):
+            # A failed try must leave the model unchanged.
             whole, trial = model.copy(), log.trial()
             try:
                 return self._reach(whole, opset, log)
@@ -220,12 +222,14 @@ class MigrateOpset(AdvisingPass):
 
     def _target(self, newest: int | None, model: Model, log: ChangeLog) -> int:
         """Return the opset to reach; `newest` is the newest that a body imports. Raises CannotMigrate for an older target."""
+        # The installed onnx has no schemas of such a model.
         if newest is not None and newest > newest_opset():
             raise CannotMigrate(
                 f"the model has opset {newest}, but the installed onnx supports only up to {newest_opset()}",
                 code="too-new",
                 hint="install a newer onnx",
             )
+        # The target is never below the model's own opset here.
         target = max(self.opset, newest or 0) if self.newer == "keep" else self.opset
         if self.bounds is not None:
             target = self.bounds.to_raise(model, target, log, self.name, lowered_later=self.newer == "lower")

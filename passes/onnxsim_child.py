@@ -39,7 +39,9 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
     else in this process registers schemas, or uses onnxsim.
     """
     simplify = _onnxsim(alone=alone).simplify
+    # Fewer folded tensors make a smaller file.
     for threshold in _THRESHOLDS:
+        # onnxsim changes the model, so each try loads it again.
         model = onnx.load(source)
         simplified, _ = simplify(
             model,
@@ -51,8 +53,10 @@ def simplify_file(source: str, result: str, allowed: int, fuse: bool, batch_norm
         size = simplified.ByteSize()
         if size <= allowed:
             break
+    # The parent decides about a result that is too large.
     if size > allowed:
         return int(size)
+    # protobuf cannot write more in one file.
     if size < onnx.checker.MAXIMUM_PROTOBUF:
         onnx.save(simplified, result)
     else:

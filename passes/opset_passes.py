@@ -40,6 +40,7 @@ def lowering(options: CoreOptions) -> Iterator[Placed]:
     if not options.lower or "ai.onnx" not in opsets:
         return
     opset, at_least = opsets["ai.onnx"]
+    # A model of a newer opset may keep it.
     if at_least and not bounds:
         return
     lower = options.targets.lower if options.targets and options.lower is True else options.lower

@@ -62,14 +62,17 @@ def names() -> tuple[str, ...]:
 def near_names(text: str) -> tuple[str, ...]:
     """Return the codes, steps, operators and runtimes whose names are nearest to a short text."""
     wanted = text.strip().lower()
+    # A longer text is a message, and not a misspelt name.
     if not wanted or len(wanted) > _LONGEST_NAME or len(wanted.split()) > 3:
         return ()
     step_codes = [step.code for step in steps()]
     of_operator = [
         code for code in step_codes if code.rpartition("-")[0].partition("-")[0] == wanted.partition("-")[0]
     ]
+    # A wrong version of a step is best answered by the steps of its operator.
     if of_operator and "-" in wanted:
         return tuple(of_operator)
+    # Names are compared in lower case, and shown as they are spelt.
     operators = {name: keys[0][1] for name, keys in operator_names().items()}
     runtimes = {**spellings(), **{name: name for name in known_names()}}
     names = {**{code: code for code in (*CODES, *step_codes)}, **runtimes, **operators}

@@ -98,6 +98,7 @@ def _fixed_axis(asked: Asked) -> Finding:
     if value is None:
         return Finding(False, f"it has no input {name}")
     dims = value.type.tensor_type.shape.dim
+    # The text may name an axis that the input does not have.
     if axis is None or axis >= len(dims):
         return Finding(None, f"its input {name} has {count_of(len(dims), 'axis')}")
     size = dims[axis]

@@ -57,9 +57,11 @@ def runtime_rows(text: str) -> Table | RuntimeRelease | None:
         return None
     if meant.among_words and not meant.release:
         return None
+    # Only a release has an answer of its own.
     if meant.release or meant.among_words:
         return RuntimeRelease(resolve(text).members[0])
     table = meant.table
+    # A table without releases has only one answer.
     if table.releases[0].since:
         return table
     return RuntimeRelease(Target(table, table.releases[0], request=table.name))

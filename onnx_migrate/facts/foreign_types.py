@@ -56,6 +56,7 @@ class Foreign:
             ("cats_strings", _STRING),
             ("cats_int64s", _INT64),
         ):
+            # The first attribute that is set holds the labels.
             if self.attributes.get(name):
                 return len(self.attributes[name]), dtype
         return 0, _INT64
@@ -227,12 +228,14 @@ def _sized(of: Foreign, size: Any, dtype: int | None = None) -> Types:
 
 
 def _fused_matmul(of: Foreign) -> Types:
+    # These attributes move the batch axes, which MatMul cannot express.
     if of.attributes.get("transBatchA") or of.attributes.get("transBatchB") or len(of.inputs) < 2:
         return []
     sides = []
     for name, value in zip(("transA", "transB"), of.inputs, strict=False):
         turned = of.attributes.get(name) and value.shape is not None and len(value.shape) > 1
         shape = value.shape
+        # The types of a product are those of a MatMul of the turned matrices.
         if turned and shape is not None:
             shape = (*shape[:-2], shape[-1], shape[-2])
         sides.append(ValueType(value.dtype, shape))

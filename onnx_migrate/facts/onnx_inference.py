@@ -213,6 +213,7 @@ def without_fragile_ops(proto: onnx.ModelProto) -> onnx.ModelProto:
         renamed.graph.node, {value.name for value in renamed.graph.input if value.type.WhichOneof("value")}
     )
     for function in renamed.functions:
+        # Types of a function's inputs are not known.
         _rename(function.node, set())
     return renamed
 

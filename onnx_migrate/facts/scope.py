@@ -170,6 +170,7 @@ class Scope:
         The payload of a large tensor is referred to, not read. None for a value that is no constant tensor.
         """
         source = self.constant_source(name)
+        # Only a tensor has bytes that another type can read.
         if isinstance(source, onnx.NodeProto):
             source = (
                 source.attribute[0].t if source.attribute and source.attribute[0].name == "value" else None
@@ -241,9 +242,11 @@ class Scope:
 
     def _table(self) -> dict[str, TensorProto | onnx.NodeProto]:
         if self._constants is None:
+            # Constants are looked up by their output.
             self._constants = {node.output[0]: node for node in self.body.node if _is_constant(node)}
             if isinstance(self.body, onnx.GraphProto):
                 overridable = (
+                    # A caller may replace such an initializer.
                     {value.name for value in self.body.input} if self.inputs_override_initializers else set()
                 )
                 for tensor in self.body.initializer:
@@ -280,6 +283,7 @@ def _constant_value(node: onnx.NodeProto, weights: Weights) -> np.ndarray[Any, A
     """Return the array of a Constant node; None for sparse, string and referred attributes (Constant-12 has all the forms)."""
     import numpy as np
 
+    # The value is known only at the call.
     if len(node.attribute) != 1 or node.attribute[0].ref_attr_name:
         return None
     attribute = node.attribute[0]

@@ -93,6 +93,7 @@ def _drop_value_info(body: Body) -> int:
     body.ClearField("value_info")
     for _, node, _, _, inner in directly_inside(body):
         count += _drop_value_info(inner)
+        # The counter and the condition of a Loop have fixed shapes.
         fixed = node.op_type == "Loop" and is_onnx(node.domain)
         for value in (*inner.input[2 if fixed else 0 :], *inner.output[1 if fixed else 0 :]):
             if value.type.WhichOneof("value") == "tensor_type" and value.type.tensor_type.shape.dim:
@@ -115,6 +116,7 @@ def inferred_outputs(
 def inferred_graph(proto: onnx.ModelProto, sizes: Mapping[str, int] | None = None) -> onnx.GraphProto:
     """Return a copy of the main graph with the types that follow from the inputs alone, as for `inferred_outputs`."""
     copy = skeleton(proto)
+    # The declared shapes may be wrong or of one size only.
     drop_value_info(copy)
     for value in copy.graph.input:
         for dim in value.type.tensor_type.shape.dim:
@@ -170,6 +172,7 @@ def contradict(declared: Dims | None, found: Dims | None) -> bool:
 def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
     """Declare the dims of a tensor, in place; the denotations of axes are kept, up to the new rank."""
     shape = value.type.tensor_type.shape
+    # A scalar has a shape without dims.
     shape.SetInParent()
     while len(shape.dim) > len(dims):
         del shape.dim[-1]
@@ -181,6 +184,7 @@ def set_dims(value: onnx.ValueInfoProto, dims: Dims) -> None:
         elif size:
             dim.dim_param = size
         else:
+            # An open dim without a name has no value.
             dim.ClearField("value")
 
 

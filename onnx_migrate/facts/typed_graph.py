@@ -165,9 +165,11 @@ class _Reader:
         if tensor is not None:
             value.dtype = tensor.data_type
         elif name in frame.declared:
+            # A declaration counts before an inference.
             kind = frame.declared[name]
             value.dtype = kind.tensor_type.elem_type or None
             value.container = not value.dtype and bool(value_type_of(kind).container)
+        # Types of computed values follow from their nodes.
         if maker is None:
             self._infer(value)
         return value
@@ -208,6 +210,7 @@ class _Reader:
             if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
                 return attribute.t
             kind = CONSTANT_TYPES.get(attribute.name)
+            # Other forms hold no numbers.
             if kind in (TensorProto.FLOAT, TensorProto.INT64):
                 value = onnx.helper.get_attribute_value(attribute)
                 listed = attribute.name.endswith("s")

@@ -57,10 +57,12 @@ class ValueType:
 
     def meet(self, other: ValueType) -> ValueType:
         """Return the facts that hold for a value that may be of either type."""
+        # Sequences have no dims that could be merged.
         if self.container or other.container:
             return self if self == other else UNKNOWN
         dtype = self.dtype if self.dtype == other.dtype else None
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
+            # Different ranks leave nothing known of the shape.
             return ValueType(dtype, None)
         dims = tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True))
         symbols = (self.symbols or ("",) * len(dims), other.symbols or ("",) * len(dims))
@@ -209,6 +211,7 @@ class TypeTable:
         for name, type_ in zip(function.input, given, strict=False):
             model.graph.input.add(name=name).type.CopyFrom(type_)
         model.graph.node.extend(function.node)
+        # Attributes of the call replace the defaults.
         bound = {attribute.name: attribute for attribute in (*function.attribute_proto, *attributes)}
         _bind(model.graph.node, bound)
         for name in function.output:
@@ -295,11 +298,13 @@ def _text(type_: onnx.TypeProto) -> str:
 def _bind(nodes: Sequence[onnx.NodeProto], bound: dict[str, AttributeProto]) -> None:
     """Replace references to a function's attributes by their values, in place, in sub-graphs too; remove unbound ones."""
     for node in nested_nodes(nodes):
+        # From the end, because the loop removes entries.
         for index in range(len(node.attribute) - 1, -1, -1):
             attribute = node.attribute[index]
             if attribute.ref_attr_name:
                 name, value = attribute.name, bound.get(attribute.ref_attr_name)
                 if value is None:
+                    # An attribute without a value has its default.
                     del node.attribute[index]
                 else:
                     attribute.CopyFrom(value)

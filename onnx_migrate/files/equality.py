@@ -61,6 +61,7 @@ def _structure(model: Model) -> tuple[bytes, list[Payload]]:
             payloads.append(payload)
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
+            # The place of the data must not make equal models differ.
             tensor.raw_data = f"{payload.field} of {payload.length}".encode()
     return proto.SerializeToString(deterministic=True), payloads
 

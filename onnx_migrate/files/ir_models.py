@@ -110,10 +110,12 @@ def _places(ir: Any, model: Any) -> Iterator[tuple[Any, Any]]:
         yield from (
             (value, None)
             for value in getattr(graph, "initializers", {}).values()
+            # An initializer may lack its data.
             if value.const_value is not None
         )
         for ir_node in ir.traversal.RecursiveGraphIterator(graph):
             for attribute in ir_node.attributes.values():
+                # A reference has no tensor of its own.
                 if attribute.is_ref():
                     continue
                 if attribute.type == ir.AttributeType.TENSOR:
@@ -177,6 +179,7 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
     """Write the data of a small tensor, or of one of texts, which cannot be external, into the structure."""
     held = payload.tensor
     texts = tensor.data_type == TensorProto.STRING
+    # Tensors in files stay references, whatever their size.
     if not texts and (payload.length > INLINE_LIMIT or type(held).__name__ not in _IN_MEMORY):
         return
     clear_data(tensor)

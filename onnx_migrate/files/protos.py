@@ -35,6 +35,7 @@ def structure_of(proto: onnx.ModelProto, weights: Weights) -> onnx.ModelProto:
 
 def _copy(source: Message, target: Message, message_type: MessageType, weights: Weights) -> None:
     """Copy `source` into the empty `target`: the whole message if no payload in it becomes a reference, else by field."""
+    # Most messages hold no payload.
     if not _has_payload(source, message_type):
         target.CopyFrom(source)
         return
@@ -43,6 +44,7 @@ def _copy(source: Message, target: Message, message_type: MessageType, weights: 
     else:
         for field, value in source.ListFields():
             _copy_field(field, value, target, message_type, weights)
+    # Fields of a newer onnx must not be lost.
     unknown = encode_unknown(UnknownFieldSet(source))
     if unknown:
         target.MergeFromString(unknown)
@@ -123,9 +125,11 @@ def inline(model: Model) -> onnx.ModelProto:
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
             tensor.ClearField("raw_data")
+            # The payload may come from a field that its type does not have.
             if payload.field == "raw_data" or not has_type(payload.field, tensor.data_type):
                 tensor.raw_data = payload.read()
             else:
                 tensor.MergeFromString(header(DATA_FIELDS[payload.field], payload.length) + payload.read())
+            # Fields of a newer onnx go on with the data.
             tensor.MergeFromString(payload.extra_fields)
     return proto

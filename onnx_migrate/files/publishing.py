@@ -70,11 +70,13 @@ class _Replaced:
         self._kept: Path | None = None
         self._lock: int | None = None
         if exists(target):
+            # Another process must not replace the file meanwhile.
             self._lock = _locked(target)
             self._kept = temporary_name(target)
             try:
                 _link_or_copy(target, self._kept)
             except OSError:
+                # The lock must not outlive the failure.
                 self.drop()
                 raise
 

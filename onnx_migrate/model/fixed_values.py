@@ -50,6 +50,7 @@ def _given(request: FixedValues) -> Iterator[tuple[str, Any]]:
         yield from request.items()
         return
     for text in [request] if isinstance(request, str) else request:
+        # The value may contain an equals sign.
         name, equals, value = text.partition("=")
         if not (equals and name.strip() and value.strip()):
             raise UsageError(
@@ -93,6 +94,7 @@ def _read(port: Port, given: Any, *, strings: bool) -> np.ndarray[Any, Any]:
         if isinstance(given, str) and given.endswith(".npy"):
             with open(open_regular(Path(given)), "rb") as file:
                 return np.asarray(np.load(file, allow_pickle=False))
+        # A text for an input of strings is the value itself.
         if isinstance(given, str) and not strings:
             given = json.loads(given)
         return np.asarray(given, dtype=object if strings else None)

@@ -210,6 +210,7 @@ def _inside(
     body: Body, operators: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[int, onnx.NodeProto, str, int, onnx.GraphProto]]:
     holders = _holders(operators)
+    # Most bodies have no operator with a graph.
     if not holders:
         return
     for index, operator in enumerate(map(operator_of, body.node)):
@@ -282,11 +283,13 @@ def names_read(node: onnx.NodeProto) -> list[str]:
     initializer or a node of the sub-graph defines a name.
     """
     names = list(filter(None, node.input[:]))
+    # Reading the attributes of each node takes long.
     if not may_hold_graphs(node.domain, node.op_type):
         return names
     for _, _, graph in _graphs(node):
         own = {value.name for value in graph.input} | initializer_names(graph)
         own.update(name for inner in graph.node for name in inner.output)
+        # The empty name stands for an omitted input.
         own.add("")
         names.extend(name for inner in graph.node for name in names_read(inner) if name not in own)
         names.extend(value.name for value in graph.output if value.name not in own)
@@ -359,6 +362,7 @@ def stored_weights(found: Iterable[LocatedBody]) -> Iterator[tuple[onnx.TensorPr
         if isinstance(body, onnx.GraphProto):
             yield from ((tensor,) for tensor in body.initializer)
             yield from ((sparse.values, sparse.indices) for sparse in body.sparse_initializer)
+        # The nodes are only searched if one is a Constant.
         for node in body.node if any(name == "Constant" for _, name in located.operators) else ():
             if node.op_type == "Constant" and is_onnx(node.domain):
                 for attribute in node.attribute:

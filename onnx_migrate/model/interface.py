@@ -181,6 +181,7 @@ def axis_of(axis: object, port: Port) -> int:
     """Return the number of an axis, counted from 0. Raises UsageError if the port has no such axis."""
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise UsageError(f"{axis!r} is not an axis of {port.name!r}", hint="axes are integers")
+    # Without a declared rank, any axis may exist.
     rank = len(port.shape) if port.shape is not None else None
     if rank is not None and not -rank <= axis < rank:
         raise UsageError(f"{port} has no axis {axis}", code="no-such-axis")

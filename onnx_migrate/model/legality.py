@@ -61,6 +61,7 @@ def _problem(
         return Problem(code="domain-not-imported", reason=reason)
     if form is None:
         return Problem(code="invalid-node", reason=f"is not an operator of opset {opset}")
+    # The form comes first, because the values depend on it.
     complaint = schema_violation(node, form)
     if complaint:
         return Problem(code="invalid-node", reason=complaint)

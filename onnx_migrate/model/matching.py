@@ -197,8 +197,10 @@ def _pair(
     partner: int,
 ) -> None:
     found.partner[place] = partner
+    # Each node has one partner.
     del free[partner]
     for old, new in zip(before[partner].output, node.output, strict=False):
+        # The name of the value changed, and readers must follow.
         if old and new and old != new:
             found.renamed[new] = old
 

@@ -204,7 +204,9 @@ class Verifying:
     ) -> tuple[PipelineResult, Proof]:
         """Prove the last segment; if a pass may cure the error, prove it with the model that this pass returns for the result."""
         last = result.segments[-1]
+        # An equal graph computes the same, so only the load may fail.
         if last.original.as_given is None and differ_in_header_alone(last.original, last.result):
+            # An older IR version loads wherever the newer one does.
             if last.result.proto.ir_version <= last.original.proto.ir_version:
                 return result, Proof(_SAME_GRAPH)
             verdict = self.prover.require_loadable(last.original, last.result, _SAME_GRAPH_LOADED)
@@ -212,6 +214,7 @@ class Verifying:
         try:
             return result, self.prover.prove(last, self._plan, unproved)
         except VerificationFailed as error:
+            # The notes of a cure that does not help must not stay.
             with self.log.trial():
                 cured = self._cured(last.result, error)
                 if cured is last.result:

@@ -34,6 +34,7 @@ class ProvingInRuntimes:
         if failing and result.can_leave_out and not self.verifying.simplified:
             result = result.without_optional(proofs_text(failing))
             if proof is not None:
+                # Another result needs another proof.
                 result, proof = self.verifying.again(original, result, proof)
             outcomes, failing = self._proofs(original, result)
         if not failing:
@@ -43,6 +44,7 @@ class ProvingInRuntimes:
             if any(runtime_proof.result.failed for runtime_proof in failing)
             else "runtime-differs"
         )
+        # Nothing was compared, so no difference is known.
         if all(runtime_proof.outcome == "unknown" for runtime_proof in failing):
             code = "unverified"
         from onnx_migrate.verify.other_runtimes.ways_out import ways_out

@@ -86,12 +86,14 @@ def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | N
     The function returns None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants
     as it loads. If that takes long, the function loads the result without optimisation only.
     """
+    # Loading with optimisation may take very long.
     for level in LEVELS[:1] if _doubt(result) else LEVELS:
         mark(f"result: loading, {level}")
         try:
             open_model(result, level)
         except EvaluationError as error:
             mark(f"original: loading, {level}")
+            # A result need not load where the original does not.
             if original is None or _loads(original, level):
                 node, operator = _place(error, result.proto())
                 unoptimised = level != LEVELS[0]

@@ -90,6 +90,7 @@ def random_outputs(model: onnx.ModelProto) -> dict[str, str]:
     functions = _random_functions(model, inference)
     producers: dict[int, str] = {}
     for index, node in enumerate(model.graph.node):
+        # A random node inside a body makes the outer node random.
         for inner in nested_nodes([node]):
             if is_random_node(inner, inference) or (functions and called(inner) in functions):
                 producers[index] = functions.get(called(inner), inner.op_type)
@@ -133,6 +134,7 @@ def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
 
     The result lacks a name that stands for another constant in another body, or for a computed value.
     """
+    # The third input of Dropout turns training on.
     modes = {node.input[2] for node in all_nodes(model) if node.op_type == "Dropout" and len(node.input) > 2}
     if not modes:
         return frozenset()
@@ -147,6 +149,7 @@ def _inference_flags(model: onnx.ModelProto) -> frozenset[str]:
                 if constant:
                     tensors[name] = node.attribute[0].t
                 else:
+                    # A computed value may be true.
                     values[name].append(True)
         for name in modes & tensors.keys():
             values[name].append(_may_be_true(tensors[name]))
@@ -233,6 +236,7 @@ def with_fixed_numbers(runnable: Runnable) -> Runnable:
     for located in bodies(model):
         nodes = located.body.node
         random = [is_random_node(node, inference) for node in nodes]
+        # Bodies without random operators stay unchanged.
         if not any(random):
             continue
         opset = onnx_opset(located.owner.opset_import, ir_version=model.ir_version) or 0
@@ -283,6 +287,7 @@ def _float(number: float) -> TensorProto:
 
 def _drawn(node: NodeProto, attributes: Attributes, opset: int) -> list[NodeProto]:
     """RandomNormal and RandomUniform: a constant, drawn with the node's mean and scale, or low and high."""
+    # All models get the same numbers.
     rng = np.random.default_rng(0)
     shape = attributes.get("shape", [])
     if node.op_type == "RandomNormal":

@@ -31,6 +31,7 @@ def prove_parts(
     likely. Raises VerificationFailed if the numbers differ.
     """
     models = (whole, *parts, *([] if result is None else [result]))
+    # A file that changes during the run would make the proof worthless.
     with requires_unchanged(*models):
         runnables = list(map(prover.runnable, models))
         last = None if result is None else runnables.pop()

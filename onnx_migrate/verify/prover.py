@@ -122,6 +122,7 @@ class Prover:
             for _, difference in other_weights(segment.original, unsimplified):
                 reason = f"bit-identity is required, but a weight has other data: {difference}"
                 return Verdict(Kind.DIFFERS, reason, exact=False)
+        # Without simplification, there is nothing to compare.
         if unsimplified is not None and unsimplified is not segment.result:
             for difference in other_folded_weights(unsimplified, segment.result):
                 return Verdict(Kind.DIFFERS, f"simplification changed a weight: {difference}")

@@ -93,6 +93,7 @@ def limit_of(option: str, value: float | str) -> float:
 def require_outputs(tolerance: Tolerance, outputs: Iterable[str]) -> None:
     """Raise UsageError if a limit is for a name that is no output."""
     names = list(outputs)
+    # Limits without a name are for all outputs.
     limits = [*tolerance.rtols, *tolerance.atols] if isinstance(tolerance, OutputTolerances) else []
     for name, limit in limits:
         if name not in names:

@@ -212,6 +212,7 @@ def _unscaled_in_group(unsimplified: Array, simplified: Array) -> int:
     product = np.einsum("rck,rck->rc", unsimplified, simplified, dtype=np.float64)
     least = unsimplified.size
     with np.errstate(all="ignore"):
+        # One of the factorings explains a fold.
         for factors in _factors(energy, product):
             expected = np.nan_to_num(factors)[:, :, None].astype(unsimplified.dtype) * unsimplified
             allowed = _ULPS * np.finfo(unsimplified.dtype).eps * np.abs(expected) + _TINY
@@ -228,8 +229,10 @@ def _factors(energy: Array, product: Array) -> Iterator[Array]:
     yield np.repeat(row[:, None], columns, 1)
     column = product.sum(0) / energy.sum(0)
     yield np.repeat(column[None], rows, 0)
+    # The row with the largest products gives the best start.
     largest = np.argmax(np.abs(product).sum(1))
     column = np.nan_to_num(product[largest] / energy[largest])
+    # Alternating least squares converge to the factors of both.
     for _ in range(_STEPS):
         row = np.nan_to_num(product @ column / (energy @ column**2))
         column = np.nan_to_num(row @ product / (row**2 @ energy))

@@ -96,11 +96,13 @@ def _attempt(
 ) -> list[Held] | BranchFails:
     """Write a branch that the model may not take, and return its outputs. A branch that fails leaves nothing behind."""
     nodes, expansions, outer = len(at.rw.preceding), len(at.expansions), at.guard
+    # The branch may run with values for which it is not defined.
     at.guard = partial(guard, at)
     try:
         with at.inside(node, name):
             return at.body(graph, env.new_child())
     except BranchFails as error:
+        # The nodes so far have no reader.
         del at.rw.preceding[nodes:], at.expansions[expansions:]
         return error
     finally:
@@ -116,6 +118,7 @@ def _other(
         None,
     )
     name, error = next(iter(failing.items()))
+    # The outer branch may be left out as a whole.
     if working is None and at.guard is not None:
         raise error
     if working is None:
@@ -129,6 +132,7 @@ def _other(
 
 def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
     """Return a value of the first branch where a condition holds, else that of the second."""
+    # Both branches give one value.
     if one == other:
         return one
     if (
@@ -146,6 +150,7 @@ def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
             code="sequences",
         )
     shapes = at.static(one), at.static(other)
+    # Where would broadcast one value to the shape of the other.
     if None in shapes or shapes[0] != shapes[1]:
         texts = [
             str(list(shape)) if shape is not None else "of unknown dims"
@@ -187,6 +192,7 @@ def _check_defined(at: Evaluator, nodes: Sequence[onnx.NodeProto], name: str) ->
 
 def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
     """Return why a node must not run when the model would not run it, "" if it may."""
+    # Nothing is known about operators of other domains.
     if not is_onnx(node.domain):
         return f"is of {node.domain}, and may fail"
     if any(at.static(name) is None for name in node.output if name):
@@ -194,10 +200,12 @@ def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
     operator = node.op_type
     if operator in RANDOM:
         return "draws random numbers"
+    # A guarded index or divisor is safe.
     if len(node.input) > 1 and node.input[1] in at.guarded:
         return ""
     if operator in _OF_FLOATS:
         divisor = at.known(node.input[1])
+        # A division of floats by 0 gives infinity.
         whole = at.rw.dtype(node.input[0]) not in _FLOATS
         return "may divide by 0" if whole and (divisor is None or not divisor.all()) else ""
     if operator in INDEXED:
@@ -209,4 +217,5 @@ def _undefined(at: Evaluator, node: onnx.NodeProto) -> str:
         return "reads numbers from texts" if at.rw.dtype(node.input[0]) in (None, TensorProto.STRING) else ""
     if operator in ("Reshape", "Expand", "Tile") and at.known(node.input[1]) is None:
         return "takes a shape that depends on data"
+    # The list names operators that accept all inputs.
     return "" if operator in _TOTAL else "is not known to be defined for all inputs"

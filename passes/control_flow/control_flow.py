@@ -125,6 +125,7 @@ class ControlFlow(FittingPass):
             for key, function in functions.items()
         }
         wanted: set[FunctionKey] = set()
+        # A function that calls one with control flow must be inlined, too.
         for key in callees_first(calls):
             if not calls[key].isdisjoint(wanted) or _any_is(nested_nodes(functions[key].node), self.wanted):
                 wanted.add(key)
@@ -190,8 +191,10 @@ class _Visitor(StepVisitor):
         inside = nested_nodes([node]) if node.op_type in CONTROL_FLOW else [node]
         if is_onnx(node.domain) and _any_is(inside, wanted):
             return opset
+        # The node reads a sequence that exists no longer as a value.
         if any(name in self._env for name in names_read(node)):
             return opset
+        # Facts about replaced nodes reach the nodes behind them.
         if not self._newly_known.isdisjoint(node.input):
             facts = self._values[id(scope.body)]
             facts.refine(node, opset)
@@ -204,6 +207,7 @@ class _Visitor(StepVisitor):
         rw = self.rewriter(node, scope, where_of(node, scope, version), version)
         bounds = Bounds(self.options.nodes, self.options.extra)
         at = Evaluator(rw, self._values[id(scope.body)], bounds, self.options.wanted | _PLAIN)
+        # Constants inside bodies would be copied for each round.
         hoist_constants(node, scope)
         first, outputs = len(rw.preceding), list(node.output)
         held = at.end(at.evaluate(node, self._env))

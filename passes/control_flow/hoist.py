@@ -21,10 +21,12 @@ def hoist_constants(node: onnx.NodeProto, scope: Scope) -> None:
 
 def _hoist(graph: onnx.GraphProto, scope: Scope, outer: dict[str, str]) -> None:
     own = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}
+    # Names of the graph itself hide outer ones.
     renamed = {name: new for name, new in outer.items() if name not in own}
     for tensor in graph.initializer:
         renamed[tensor.name] = _moved(tensor, tensor.name, scope)
     graph.ClearField("initializer")
+    # Constants move out, and all other nodes stay.
     remaining_nodes = []
     for node in graph.node:
         value = _tensor_of(node)

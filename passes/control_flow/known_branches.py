@@ -117,6 +117,7 @@ class _Folder:
         opset: int,
     ) -> None:
         """Record the nodes that stand in the place of an If, and why."""
+        # The branch may be a copy.
         attribute = next(name for name, _, graph in subgraphs(node) if graph is taken or graph == taken)
         reason = f"its condition is always {attribute == 'then_branch'}: {attribute} takes its place"
         form = signature_at("", "If", opset)
@@ -171,6 +172,7 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str], scope: Scope) -> on
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     if copy.name:
+        # Names of nodes must stay unique.
         copy.name = scope.names.fresh(copy.name)
     for index, name in enumerate(copy.output):
         copy.output[index] = names.get(name, name)

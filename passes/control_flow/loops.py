@@ -70,6 +70,7 @@ def _split(graph: onnx.GraphProto) -> tuple[list[onnx.NodeProto], list[onnx.Node
     changing = {value.name for value in graph.input}
     same, others = [], []
     for node in graph.node:
+        # A random node must draw in each round.
         random = any(inner.op_type in RANDOM for inner in nested_nodes([node]))
         if random or not changing.isdisjoint(names_read(node)):
             changing.update(filter(None, node.output))
@@ -221,6 +222,7 @@ def sequence_map(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Write the body of a SequenceMap once for each element."""
     held_inputs = [env.get(name, name) for name in node.input]
     first = held_inputs[0]
+    # The number of elements must be known.
     if not isinstance(first, SequenceOf):
         at.refuse(f"of {node.input[0]!r} it is not known which tensors it holds", code="sequences")
     rounds, results = _Rounds(at, node, env), list[list[Held]]()

@@ -47,11 +47,13 @@ class _Direction:
 
     def __post_init__(self) -> None:
         self.op, names = self.at.op, self.names
+        # This form multiplies the bias of the state with the reset gate.
         self._r_bias = self._biases()[1] if self.options.get("linear_before_reset") else None
         self._h, self.c = map(self._state, names[5:7])
         self._peepholes: tuple[Value, ...] = ()
         if self.operator == "LSTM" and names[7]:
             whole = self._part(names[7])
+            # The input has the weights of three peepholes.
             size = whole.need_static()[0] // 3
             self._peepholes = tuple(
                 self.op.Slice(whole, [size * at_], [size * (at_ + 1)], [0]) for at_ in range(3)
@@ -82,6 +84,7 @@ class _Direction:
         w, r = op.Slice(both, [0], [size], [0]), op.Slice(both, [size], [2 * size], [0])
         if not self.options.get("linear_before_reset"):
             return w + r, None
+        # A GRU has three gates.
         hidden = size // 3
         w_h = op.Slice(w, [2 * hidden], [size], [0])
         gates = op.Slice(w, [0], [2 * hidden], [0]) + op.Slice(r, [0], [2 * hidden], [0])
@@ -145,6 +148,7 @@ class _Direction:
         if self.c is None:
             self.c = added
         else:
+            # Coupled gates share one computation.
             forget_gate = 1 - i if self.options.get("input_forget") else sigmoid(self._limit(f))
             self.c = forget_gate * self.c + added
         if self._peepholes:
@@ -154,6 +158,7 @@ class _Direction:
     def _gru(self, inputs: Value) -> Value:
         sigmoid, squash = self._act
         x_z, x_r, x_h = self._split(inputs, 3, 1)
+        # A zero state needs no product with it.
         if self._h is None and self._r_bias is None:
             return (1 - sigmoid(self._limit(x_z))) * squash(self._limit(x_h))
         if self._h is None:

@@ -129,6 +129,7 @@ def join(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     if not names:
         at.refuse("it joins the tensors of an empty sequence", code="invalid-node")
     axis, new = int(attributes["axis"]), bool(attributes.get("new_axis", 0))
+    # A negative axis counts the new axis, too.
     if axis < 0:
         axis += at.value(names[0]).need_rank() + new
     if new:
@@ -162,6 +163,7 @@ def has_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
 def get_element(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     """Return the value in an optional."""
     value = env.get(node.input[0], node.input[0])
+    # Nobody knows whether the caller fills it.
     if isinstance(value, str) and at.rw.scope.value_type(value).container.startswith("optional"):
         at.refuse(
             f"the content of the optional {node.input[0]!r}, an input of the model, is not known",

@@ -45,6 +45,7 @@ def lift_domain(
     own = newest_import(proto, domain)
     if own is None:
         return
+    # A newer opset stays if the caller allows it.
     target = max(opset, own) if newer == "keep" else opset
     if own > target and newer == "refuse":
         raise CannotMigrate(
@@ -57,8 +58,10 @@ def lift_domain(
             ),
         )
     versions = (imported(owner.opset_import, domain) for owner in owners(proto))
+    # Nothing has to be lifted.
     if all(version is None or version >= target for version in versions):
         return
+    # Steps look at the nodes before a node.
     for path in sort_model(proto):
         log.note(pass_name, "sorted", f"sorted the nodes of {path} topologically", subject=path)
     ir_version = max(proto.ir_version, minimal_ir_version(target, domain))
@@ -66,6 +69,7 @@ def lift_domain(
     got_onnx, dead = _rewrite(
         model, lift, domain, target, beside, lambda version: version < target, ir_version
     )
+    # The bodies import ai.onnx for the nodes that steps wrote.
     if got_onnx:
         ir_version = max(ir_version, minimal_ir_version(beside))
     if own <= target:
@@ -128,6 +132,7 @@ def _rewrite(
     bodies = scopes(proto, model.weights, result_ir_version=ir_version)
     for scope, owner in zip(bodies, owners(proto), strict=True):
         version = imported(owner.opset_import, domain)
+        # Functions may import another version of the domain.
         if version is None or not is_rewritten(version):
             continue
         driver.body(scope, version)
@@ -135,6 +140,7 @@ def _rewrite(
             if entry.domain == domain:
                 entry.version = target
         none = onnx_opset(owner.opset_import, ir_version=proto.ir_version) is None
+        # A body of custom operators alone may import no ai.onnx.
         if none and any(is_onnx(node.domain) for node in scope.body.node):
             set_onnx_opset(owner, beside)
             got_onnx = True

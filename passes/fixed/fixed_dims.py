@@ -120,6 +120,7 @@ class FixDims(ObligedPass):
         sizes, symbols = fixed_axes(fix, Interface.of(model.proto))
         for value in graph.input:
             before = dims_of(value)
+            # An input without a shape gets a whole one.
             if before is None:
                 wanted = sizes.get(value.name)
                 if wanted:
@@ -154,10 +155,12 @@ def _require_sizes(axes: Mapping[str, Mapping[int, str]]) -> None:
         return
     texts, fixes = [], []
     for name, open_symbols in axes.items():
+        # All possible axes stand for an unknown rank.
         if len(open_symbols) == MOST_AXES:
             texts.append(f"the rank of {name!r}")
             fixes.append(f"{name}:SIZES")
         for axis, symbol in open_symbols.items() if len(open_symbols) < MOST_AXES else ():
+            # A generated name is of no use on the command line.
             named = symbol if symbol not in UNNAMED else ""
             texts.append(f"axis {axis} of {name!r}" + (f", called {named}" if named else ""))
             fixes.append(f"{named}=SIZE" if named else f"{name}:{axis}=SIZE")

@@ -88,6 +88,7 @@ class _Hoist:
     def _cast(self, step: Step, source: Value, kind: int) -> str:
         """Return the name of a value with a Cast right after its node; the Cast replaces `step` as a reader of the value."""
         name = self.casts.get((source, kind))
+        # The new Cast reads the value in place of the node.
         source.readers.remove((step, 0))
         if name is None:
             name = self.casts[source, kind] = self.names.fresh(f"{source.name}_{type_name(kind)}")

@@ -94,12 +94,14 @@ class Int32(Pass):
 
     def run(self, model: Model, log: ChangeLog) -> Model:
         """Edit `model` in place. With `required`, raises CannotMigrate, code `int32-overflow`."""
+        # Open dims leave the ranges of sizes open.
         if self.fixed_only and open_axes(model.proto.graph):
             return model
         inline_functions(model)
         names = Names(model.proto)
         frames, ranges = self._read(model)
         hoisted = hoist_casts(frames, ranges, names)
+        # The moved Casts changed the graph, so types and ranges are read again.
         if hoisted:
             frames, ranges = self._read(model)
         plan = Plan(TensorProto.INT32, frozenset({TensorProto.INT64}), self.targets)
@@ -107,6 +109,7 @@ class Int32(Pass):
         for step in steps:
             _decide(step, plan, ranges)
         _keep_edges(steps, plan)
+        # The caller wants an error rather than a mixture of types.
         if self.required and plan.kept:
             self._refuse(plan)
         self._report_kept(plan, log)
@@ -114,6 +117,7 @@ class Int32(Pass):
         if hoisted:
             text = f"Casts now stand in front of nodes that move numbers beyond int32: {count_of(hoisted, 'node')}"
             log.note(self.name, "hoisted-casts", text)
+        # Nothing is to be written.
         if not plan.changes and not self.interface:
             return model
         written = write(

@@ -114,6 +114,7 @@ class Ranges:
         elif known is None or (limits is not None and (known[0] < limits[0] or known[1] > limits[1])):
             known = limits
         index = self.indices.get(value)
+        # An index that fits anyway needs no assumption.
         if index is not None and known is not None and not fits(known):
             known = (max(known[0], index[0]), min(known[1], index[1]))
             self.assumed.append(value)
@@ -182,6 +183,7 @@ def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
         return None
     if tensor.data_type not in _LIMITS and tensor.data_type not in _FLOATS:
         return None
+    # Reading many floats takes longer than their range is worth.
     if tensor.data_type in _FLOATS and math.prod(tensor.dims) > _FLOATS_READ:
         return None
     array = ranges.weights.array(tensor)

@@ -80,6 +80,7 @@ def _elements(function: Callable[..., Interval | None]) -> Rule:
     def rule(step: Step, ranges: Known, _: dict[str, Any]) -> list[Interval | None]:
         input_ranges = [ranges.of(value) for value in step.inputs]
         known_ranges = [each for each in input_ranges if each is not None]
+        # A range follows only from all operands.
         if len(known_ranges) < len(input_ranges):
             return [None]
         try:
@@ -168,6 +169,7 @@ def _clip(step: Step, ranges: Known, attributes: dict[str, Any]) -> list[Interva
         value = step.inputs[input_index] if input_index < len(step.inputs) else None
         if value is None and name not in attributes:
             continue
+        # Older versions have the limits as attributes.
         bound = ranges.of(value) if value is not None else (attributes[name], attributes[name])
         if bound is None:
             return [None]

@@ -46,6 +46,7 @@ def _check_handed_on(
         return
     key = function_key(owner)
     for call in all_nodes(proto):
+        # A call without the attribute would have no value to pass on.
         if called(call) == key and all(attribute.name != name for attribute in call.attribute):
             raise CannotMigrate(
                 f"IR version {target} has no default values of functions' attributes, and this"

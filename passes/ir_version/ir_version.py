@@ -46,6 +46,7 @@ class IrVersion(Pass):
             )
         proto, before = model.proto, model.proto.ir_version
         first = IrFeature.UNLISTED.since
+        # From this version on, a listed initializer is a default.
         overridable = before >= first and listed_initializers(proto.graph)
         if overridable and self.ir_version < first:
             log.note(
@@ -57,6 +58,7 @@ class IrVersion(Pass):
                 severity="warning",
             )
         lower_ir(model, self.ir_version, log, pass_name=self.name, drop_training=self.drop_training)
+        # The model could not leave its initializers out before.
         if before < first <= self.ir_version and self.unlist:
             gone = unlist_initializers(proto.graph)
             if gone:
@@ -64,5 +66,6 @@ class IrVersion(Pass):
                 log.note(self.name, "unlisted", reason, subject=gone[0])
         note_unused_imports(self.name, drop_unused_imports(proto), log)
         set_ir_version(proto, self.ir_version, log, self.name)
+        # Later passes must not raise the IR version again.
         log.record_fact("", "", IrLimit(self.ir_version))
         return model

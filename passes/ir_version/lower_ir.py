@@ -160,6 +160,7 @@ class _Step:
             inline_functions(self.model, code="no-such-ir")
             self.note("inlined", f"inlined {count} local functions at their calls")
             return
+        # Older IR versions have no defaults, so each call states its value.
         if IrFeature.ATTRIBUTE_DEFAULTS in found:
             written = count_of(write_defaults(self.proto, self.target), "default value")
             self.note("attribute-defaults", f"wrote {written} of functions' attributes at calls")
@@ -173,6 +174,7 @@ class _Step:
             return
         first_feature = left[0]
         more = f" (in {first_feature.count} places)" if first_feature.count > 1 else ""
+        # Another opset removes this obstacle, and the message says which.
         if first_feature.feature is IrFeature.OPSET:
             domain = first_feature.text.rpartition(" ")[2]
             opset = newest_opset_of_ir(self.target, domain)

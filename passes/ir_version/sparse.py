@@ -32,6 +32,7 @@ def make_dense(model: Model) -> list[str]:
             continue
         for sparse in graph.sparse_initializer:
             name, values = sparse.values.name, sparse.values
+            # The zeros of a sparse tensor may need enormous space.
             size = byte_size(sparse.dims, values.data_type)
             if size is None or size > _LIMIT:
                 raise CannotMigrate(

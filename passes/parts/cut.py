@@ -47,7 +47,9 @@ class Part(Obligation):
         from onnx_migrate.verify.parts import from_stand_in, prove_parts
 
         verdict, settings = behind.verdict, prover.settings
+        # Other numbers cannot be compared bit by bit.
         joined = None if self.rest is None or verdict.compared_with or not verdict.verified else behind.result
+        # Inputs of the part need not be inputs of the whole.
         if settings.feeds is not None and not settings.feeds.cover(before.proto):
             settings = replace(settings, input_data=None)
         parts = [after, *([] if self.rest is None else [self.rest])]

@@ -48,6 +48,7 @@ def build(options: PartOptions) -> Iterator[Placed]:
             "--split needs to know where: nothing says which part is cut off",
             hint="name the last values of the first part with --extract-outputs, or a runtime with --for",
         )
+    # The part before the inputs would be lost.
     if options.split and options.extract_inputs:
         raise UsageError(
             "--split writes all parts of the model, and --extract-inputs removes one",

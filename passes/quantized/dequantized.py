@@ -198,6 +198,7 @@ class Dequantized(ObligedPass):
                 return "you asked for float operators"
             if node.op_type != "DequantizeLinear" or not is_onnx(node.domain):
                 return None
+            # Moves between the pair do not change numbers.
             moves, source = _moves_behind(node.input[0], makers.of(scope).get)
             if source is not None and source.op_type == "QuantizeLinear":
                 return "you asked for float operators" if _is_pair(source, moves, node, scope) else None
@@ -206,6 +207,7 @@ class Dequantized(ObligedPass):
             if source is None or source.op_type == "Constant":
                 follows = scope.constant_source(node.input[0]) is not None
             else:
+                # Only this zero point belongs to the quantised value.
                 follows = source.op_type == "DynamicQuantizeLinear" and source.output[2] in node.input[2:]
             return "you asked for float operators" if follows else None
 

@@ -74,6 +74,7 @@ class ResizeIntent(ObligedPass, PredictablePass):
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Rewrite the Resizes of `model`, which migrate_opset has brought to its target; it is edited and returned."""
+        # Most models have no such node.
         if not resizes(model):
             return PassResult(model)
         traversal = ResizeTraversal(self.name, model, log, self.dynamic)
@@ -81,6 +82,7 @@ class ResizeIntent(ObligedPass, PredictablePass):
 
         def restore(node: ResizeNode) -> None:
             small, origin = node.shrinking, node.origin
+            # An earlier step replaced the Resize by a Gather.
             if node.rw.node.op_type == "Gather" and small is None:
                 return
             if self.like:
@@ -92,6 +94,7 @@ class ResizeIntent(ObligedPass, PredictablePass):
             elif small is None and is_converted(node):
                 restore_before_converter(node, from_pytorch=from_pytorch)
 
+        # One restored node may change the lengths that others read.
         for _ in range(_ROUNDS):
             if not traversal.visit_all(restore):
                 break
@@ -205,17 +208,20 @@ def _sizes_behind(scope: Scope, producers: Producers, scales: str, source: str) 
     concat = producers.find(scope, scales)
     if concat is None or concat.op_type != "Concat" or len(concat.input) != 2:
         return None
+    # The batch and the channels are not scaled.
     ones = scope.constant(concat.input[0])
     division = producers.find(scope, concat.input[1])
     if ones is None or bool((ones != 1).any()) or division is None or division.op_type != "Div":
         return None
     cast = producers.find(scope, division.input[1])
+    # The lengths of the spatial axes are cut out of the shape.
     cut = producers.find(scope, cast.input[0]) if cast is not None and cast.op_type == "Cast" else None
     shape = producers.find(scope, cut.input[0]) if cut is not None and cut.op_type == "Slice" else None
     if shape is None or shape.op_type != "Shape" or shape.input[0] != source:
         return None
     wanted = division.input[0]
     cast = producers.find(scope, wanted)
+    # The first Cast may be missing.
     if cast is not None and cast.op_type == "Cast" and is_onnx(cast.domain):
         wanted = cast.input[0]
     return ones.size, wanted
@@ -273,12 +279,14 @@ def restore_coordinates(node: ResizeNode) -> None:
 def _write_intended_sizes(node: ResizeNode) -> bool:
     """Write the sizes that the scales were computed from, if these are recognised; return whether they were."""
     rw = node.rw
+    # A Resize by sizes already has them.
     if not rw.input(2) or rw.input(3):
         return False
     wanted = _sizes_behind(rw.scope, node.producers, rw.input(2), rw.input(0))
     if wanted is not None:
         ones, name = wanted
         lengths = node.known.value(name)
+        # Known sizes need no nodes.
         if lengths is not None:
             front = (rw.shape(rw.input(0)) or (None,) * ones)[:ones]
             write_sizes(rw, [Axis(*pair) for pair in enumerate([*front, *map(int, lengths)])])
@@ -287,6 +295,7 @@ def _write_intended_sizes(node: ResizeNode) -> bool:
         rw.note("its scales were computed from sizes, which are written instead", Exactness.ASSUMED)
         return True
     spec = node.spec()
+    # Scales that were rounded from quotients lose an element.
     meant = None if spec is None or spec.scales is None else intended(spec)
     if meant is None:
         return False

@@ -142,6 +142,7 @@ class ResizeTraversal(Visitor):
         self._known.pop()
         body = scope.body
         has_types = isinstance(scope.types, RunTimeTypes) and scope.types.asked
+        # Without inference, nothing is known to be wrong.
         if not has_types or not isinstance(body, onnx.GraphProto) or not body.value_info:
             return
         consistent = [

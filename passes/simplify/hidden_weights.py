@@ -97,11 +97,13 @@ def share_payloads(simplified: Model, before: Model) -> None:
     for tensor in tensors(simplified.proto):
         if tensor.data_location == TensorProto.EXTERNAL:
             payload = simplified.weights.payload(tensor)
+            # Only a weight that onnxsim left unchanged can be the same.
             same = old.get(names.get(_place(tensor), ""))
             if same is not None and _equal(tensor, payload, same, before):
                 tensor.CopyFrom(same)
             else:
                 new.append((tensor, payload))
+    # Few new bytes need no file of their own.
     is_inline = sum(payload.length for _, payload in new) <= _INLINE_AT_MOST
     for tensor, payload in new:
         if is_inline:

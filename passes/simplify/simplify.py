@@ -275,6 +275,7 @@ def _graft(simplified: onnx.ModelProto, before: onnx.ModelProto) -> None:
     alive = initializer_names(graph)
     alive.update(name for node in graph.node for name in node.output)
     alive.update(value.name for value in graph.input)
+    # An annotation of a removed value would name nothing.
     notes = [note for note in before.graph.quantization_annotation if note.tensor_name in alive]
     simplified.graph.ClearField("quantization_annotation")
     simplified.graph.quantization_annotation.extend(notes)

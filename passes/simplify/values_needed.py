@@ -139,6 +139,7 @@ def _scaled(
     node: onnx.NodeProto, roots: Mapping[str, object], makers: Mapping[str, onnx.NodeProto]
 ) -> str | None:
     """Return the constant weight of a convolution that `node` scales, or the weight that the input of `node` scales."""
+    # A BatchNormalization in training has other inputs.
     if node.op_type == "BatchNormalization" and len(node.input) == 5:
         constants, others = list(node.input[1:]), [node.input[0]]
     elif node.op_type == "Mul" and len(node.input) == 2:
@@ -152,6 +153,7 @@ def _scaled(
         return node.input[1] if is_scaled else None
     else:
         return None
+    # A product of two computed values scales no weight.
     before = makers.get(others[0]) if len(others) == 1 else None
     if before is None or before.op_type not in ("Conv", "ConvTranspose") or len(before.input) < 2:
         return None

@@ -42,9 +42,11 @@ def hide_casts(model: Model) -> Model:
     sizes = {name: dims for name, _, dims in _constant_types(graph)}
     for name, node in hidden.items():
         graph.input.append(helper.make_tensor_value_info(name, node.attribute[0].i, sizes[node.input[0]]))
+    # The hidden value is an input now.
     for field in ("value_info", "output"):
         keep_only(graph, field, (value for value in getattr(graph, field) if value.name not in hidden))
     keep_only(graph, "node", (node for node in graph.node if not _makes(node, hidden)))
+    # A weight that only the Cast reads would be folded in vain.
     unread = {node.input[0] for node in hidden.values()} - _read(graph)
     keep_only(graph, "initializer", (tensor for tensor in graph.initializer if tensor.name not in unread))
     keep_only(graph, "node", (node for node in graph.node if not _makes(node, unread)))
@@ -88,8 +90,10 @@ def _casts(graph: onnx.GraphProto) -> dict[str, onnx.NodeProto]:
     larger = {
         node.output[0]: node
         for node in casts
+        # The weight would be stored twice.
         if readings[node.input[0]] > 1 or _BYTES[node.attribute[0].i] > _BYTES[kinds[node.input[0]]]
     }
+    # onnxsim needs an output.
     return larger if any(name not in larger for name in output_names(graph)) else {}
 
 

@@ -66,11 +66,13 @@ def _bound(node: onnx.NodeProto, scope: Scope, opset: int) -> str:
         return f"onnx infers nothing for the domain {node.domain}; {_STANDARD}"
     shape = scope.value_type(node.input[0]).shape if node.input and node.input[0] else None
     elements = prod(size or 0 for size in shape) if shape is not None else None
+    # For these operators the bound is known.
     rule = _BOUNDS.get(node.op_type)
     if rule is not None:
         return rule(node, scope, shape, elements)
     at = _SIZED_BY.get(node.op_type)
     if at is not None:
+        # A constant size would not be open.
         computed = [name for name in node.input[at:] if name and scope.constant_source(name) is None]
         if computed:
             return f"its size is {computed[0]!r}, which is computed; a constant there bounds it"

@@ -51,6 +51,7 @@ def _in_blocks(name: str, maker_of: Callable[[str], onnx.NodeProto | None]) -> b
     """Return whether a value comes from a convolution by nodes that leave it in blocks."""
     pending, seen = [name], set[str]()
     while pending:
+        # The search has a limit, and the answer is the careful one.
         if len(seen) > _FOLLOWED:
             return True
         value = pending.pop()
@@ -60,6 +61,7 @@ def _in_blocks(name: str, maker_of: Callable[[str], onnx.NodeProto | None]) -> b
             continue
         if node.op_type in _CONVOLUTIONS:
             return True
+        # Either operand may be in blocks.
         if node.op_type in BROADCAST:
             pending += node.input
         elif node.op_type in _KEEPING:

@@ -40,6 +40,7 @@ def _is_constant(node: onnx.NodeProto) -> bool:
 
 def _store(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
     attribute, name = node.attribute[0], node.output[0]
+    # A sparse value has its own kind of initializer.
     if attribute.type == AttributeProto.SPARSE_TENSOR:
         graph.sparse_initializer.add().CopyFrom(attribute.sparse_tensor)
         graph.sparse_initializer[-1].values.name = name
@@ -48,6 +49,7 @@ def _store(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
         graph.initializer[-1].name = name
     elif attribute.name in CONSTANT_TYPES:
         value = helper.get_attribute_value(attribute)
+        # The plural names hold vectors.
         listed = attribute.name.endswith("s")
         values = list(value) if listed else [value]
         graph.initializer.append(

@@ -139,6 +139,7 @@ class FitForms(FittingPass):
         forms = {name: form for name, form in _FORMS.items() if name in self.targets.write}
         wanted = self.targets.wants_constants
         if any(
+            # Most models need no form.
             node.op_type in wanted or any(form.concerns(node) for form in forms.values())
             for node in all_nodes(proto)
         ):
@@ -149,6 +150,7 @@ class FitForms(FittingPass):
             for scope, (_, version) in zip(body_scopes(model), body_opsets(proto), strict=True):
                 if version is not None:
                     driver.body(scope, version)
+            # Replaced nodes may have been the last readers.
             remove_dead_values(proto, driver.dead_values)
         if "initializers_as_inputs" in self.targets.write:
             self._list_initializers(proto, log)
@@ -226,6 +228,7 @@ class _Visitor(StepVisitor):
         wanted = self.targets.constant_inputs(node.domain, node.op_type)
         if wanted:
             self._read_constants(rw, where, wanted)
+        # The reason names the runtimes that need the form.
         if rw.reasons:
             who = [str(target) for target in self.targets if not target.row.write.isdisjoint(concerned)]
             who = list(dict.fromkeys([*who, *map(str, wanted.values())]))

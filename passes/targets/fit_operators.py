@@ -98,12 +98,14 @@ class FitOperators(FittingPass):
 
         def unfit(node: onnx.NodeProto, scope: Scope) -> str | None:
             reason = misfits(node, scope)
+            # It is not known whether the target has the operator.
             if reason is None and (node.domain, node.op_type) in doubts:
                 unsure.add(Where(scope.path, node_label(node), node.op_type))
                 return doubts[node.domain, node.op_type]
             return reason
 
         def may_stay(refused: set[Where]) -> bool:
+            # A node in doubt may stay if it cannot be replaced.
             return self.best_effort or refused <= unsure
 
         fitted = decompose_or_leave(

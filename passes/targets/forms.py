@@ -145,6 +145,7 @@ def write_split_lengths(rw: LoweringRewriter) -> str | None:
     Importers that want this form divide the axis evenly without lengths, as the operator does. Lengths that cannot be written
     are therefore a warning, not an error.
     """
+    # The lengths are there already.
     if rw.attribute("split") is not None or (rw.version >= 13 and rw.input(1)):
         return None
     axis = int(rw.get("axis", 0))
@@ -152,6 +153,7 @@ def write_split_lengths(rw: LoweringRewriter) -> str | None:
     if shape is None or not -len(shape) <= axis < len(shape) or shape[axis] is None:
         return f"its lengths cannot be written, as the length of axis {axis} of {rw.input(0)!r} is not known"
     count, length = len(rw.node.output), shape[axis] or 0
+    # The last part may be shorter.
     each = -(-length // count)
     lengths = [max(min(each, length - each * number), 0) for number in range(count)]
     if rw.version >= 13:

@@ -61,6 +61,7 @@ def misfits_of(targets: Targets) -> Unfit:
 
 def newer_forms(targets: Targets) -> Newer | None:
     """Return a function for the reason why the targets do not support an operator at an opset; None if they limit no versions."""
+    # Most runtimes limit only the opset.
     if not targets.bounds_versions:
         return None
 
@@ -106,6 +107,7 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
     for target in targets:
         rows = target.rows_of(node_domain, operator)
         limited = any(row.limits for row in rows)
+        # Only targets that lack or limit the operator are to blame.
         if target.has(node_domain, operator) and not limited:
             continue
         row = next((row for row in rows if row.lacking or row.limits), None)
@@ -114,6 +116,7 @@ def where_to_find(targets: Targets, node_domain: str, operator: str) -> str:
         source = target.source_of(row) if row else target.row.source
         parts.append(f"{'measured' if measured else 'read, not measured'}: {source}" if source else "")
         first = _first_release(target, node_domain, operator)
+        # A later release may be the easiest way out.
         if first and not target.has(node_domain, operator):
             parts.append(f"{target.table.title} {first} has it")
     return "; ".join(part for part in dict.fromkeys(parts) if part)

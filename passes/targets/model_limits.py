@@ -95,6 +95,7 @@ def _of_interface(proto: onnx.ModelProto, target: Target) -> Iterator[Incompatib
         yield Incompatibility(
             f"initializer {first!r} is listed before the inputs, and {target} takes it for one"
         )
+    # Inputs and outputs may have limits of their own.
     ports = (
         ("input", fed_inputs(proto.graph), row.input_types),
         ("output", proto.graph.output, row.output_types),
@@ -133,10 +134,12 @@ def _open_inputs(proto: onnx.ModelProto) -> Mapping[str, str]:
 
 
 def _of_node(node: onnx.NodeProto, scope: Scope, targets: Iterable[Target]) -> Iterator[Incompatibility]:
+    # A constant is checked at its readers.
     if node.op_type == "Constant" and is_onnx(node.domain):
         return
     names = [name for name in (*node.input, *node.output) if name]
     types = [_checked_type(name, scope) for name in names]
+    # The value with the most axes decides.
     rank = max((scope.value_type(name).rank or 0 for name in names), default=0)
     for target in targets:
         row = target.row

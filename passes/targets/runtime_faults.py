@@ -143,6 +143,7 @@ def fault_bound(model: Model, targets: Targets, opset: int, log: ChangeLog, pass
     bound, oldest, why = opset, max(targets.oldest or OLDEST, OLDEST), None
     for target in targets:
         for node, fault, _ in faulty_nodes(target, model, bound):
+            # An opset below the oldest one is no way out.
             if fault.opset is not None and oldest < fault.opset <= bound:
                 bound, why = fault.opset - 1, (node, fault, target)
     if why is not None and _is_news(bound, log):

@@ -59,6 +59,7 @@ class RuntimeLimits(FittingPass):
             self._note_if_assumed(target, log)
             if target.row.note:
                 log.note(self.name, "release-note", f"{target}: {target.row.note}", subject=target.name)
+        # All targets must load the model.
         loader = _loads_least(self.targets, proto.ir_version)
         if loader is not None:
             self._lower_ir(model, loader, log)
@@ -67,6 +68,7 @@ class RuntimeLimits(FittingPass):
             self._check_opset(target, opset, log)
             self._warn_of_unknown_operators(target, model, log)
             self._warn_of_faults(target, model, opset, log)
+        # Few runtimes lack the attribute.
         if not self.targets.resize_axes and _with_axes(model):
             traversal = ResizeTraversal(self.name, model, log, None)
             traversal.visit_all(lambda node: self._name_all_axes(traversal, node))
@@ -132,6 +134,7 @@ class RuntimeLimits(FittingPass):
     def _check_opset(self, target: Target, opset: int, log: ChangeLog) -> None:
         if target.opset is None or opset <= target.opset:
             return
+        # The runtime certainly refuses the opset.
         if target.lower is True:
             refusal = CannotMigrate(
                 f"onnx-migrate cannot convert the model below opset {opset}, and {target} supports models only up to opset"

@@ -104,6 +104,7 @@ class Bodies:
             env[sparse.values.name] = ValueEstimate(
                 tuple(sparse.dims), sparse.values.data_type, constant=True
             )
+        # The caller's values replace the stored defaults.
         env.update(overridden or {})
         self._nodes(body.node, frame)
         return [env.get(value.name, _UNKNOWN) for value in body.output]
@@ -112,14 +113,17 @@ class Bodies:
         tally = frame.tally
         for node in nodes:
             self._looks += 1
+            # Nested loops of constant counts may have more steps than time allows.
             if self._looks > _MOST_LOOKS:
                 raise Exhausted
             outputs = self._outputs(node, frame.inputs(node), frame)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     frame.env[name] = value
+            # The estimate is beyond the limit already, so the rest does not matter.
             if tally.value.bytes > self.most_bytes or tally.endless:
                 if tally is not self.tally:
+                    # The cost so far must not be lost.
                     self.tally.add(tally)
                 raise Exhausted
 
@@ -139,6 +143,7 @@ class Bodies:
 
     def _plain(self, node: onnx.NodeProto, inputs: _Inputs, frame: Frame) -> _Values:
         count, operation_count = len(node.output), 0
+        # A node without varying inputs computes the same in each run.
         constant = all(value.constant for value in inputs if value is not None)
         outputs = [_CONSTANT if constant else _UNKNOWN] * count
         if is_onnx(node.domain):
@@ -227,6 +232,7 @@ class Bodies:
 def _count(node: onnx.NodeProto, inputs: _Inputs, outputs: _Values, taken: int, tally: Tally) -> None:
     """Add a node with this number of operations to the tally."""
     sizes = [value.bytes for value in outputs]
+    # A node costs at least the bytes that it writes.
     written = sum(sizes)
     tally.work.add_node(taken, written)
     if outputs and outputs[0].constant:
@@ -234,6 +240,7 @@ def _count(node: onnx.NodeProto, inputs: _Inputs, outputs: _Values, taken: int, 
     if written > tally.value.bytes:
         size, name = max(zip(sizes, node.output, strict=False))
         tally.value = max(tally.value, Largest(size, name))
+    # A value that is read twice exists once.
     at_once = written + sum({id(value): value.bytes for value in inputs if value is not None}.values())
     if at_once > tally.node.bytes:
         tally.node = Largest(at_once, f"{node.op_type} {node_label(node)!r} reads and writes")

@@ -51,12 +51,15 @@ def estimate(
     graph = proto.graph
     functions = {function_key(function): function for function in proto.functions}
     bodies = Bodies(functions, lambda: _inferred(proto), memory or _MOST_BYTES)
+    # Bodies see the values around them.
     env = ChainMap({value.name: _of_input(value, sizes) for value in graph.input})
     overridden = {name: value for name, value in env.items() if name in sizes}
     inputs = sum(value.bytes for value in env.values())
     outputs: list[ValueEstimate] = []
+    # The tally so far is a lower bound of the cost.
     with suppress(Exhausted, RecursionError):
         outputs = bodies.main(graph, env, overridden)
+    # Weights in files are part of the model's size.
     stored = sum(byte_size(dims, dtype) or 0 for _, dtype, dims in initializer_types(graph))
     return Estimate(bodies.tally, proto.ByteSize() + stored, inputs, sum(value.bytes for value in outputs))
 

@@ -100,12 +100,14 @@ def folds_for_long(proto: onnx.ModelProto, memory: int | None) -> bool:
 def _has_constant_work(proto: onnx.ModelProto) -> bool:
     """Whether a node may compute something that does not depend on the inputs; True for a model with sub-graphs or functions."""
     varying = {value.name for value in fed_inputs(proto.graph)}
+    # A closer look would cost more than the estimate.
     if proto.functions:
         return True
     for node in proto.graph.node:
         if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
             return True
         if varying.isdisjoint(node.input):
+            # A stored value costs nothing.
             if node.op_type != "Constant":
                 return True
         else:

@@ -94,6 +94,7 @@ def reshape(node: Node) -> Dims | None:
     if shape is None:
         return None
     keeps = not node.number("allowzero", 0)
+    # Both need the sizes of the input.
     if dims is None and (-1 in shape or (keeps and 0 in shape)):
         return None
     sizes = [dims[at] if dims and not size and keeps else int(size) for at, size in enumerate(shape)]

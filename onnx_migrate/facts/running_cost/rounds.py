@@ -96,6 +96,7 @@ class Rounds:
 
     def run(self, tally: Tally) -> list[ValueEstimate]:
         """Add the cost of all rounds to the tally, and return the outputs of the loop."""
+        # No round runs, so the state passes through.
         if (self.count is not None and self.count <= 0) or self.going is False:
             return list(self.state)
         inside = Tally()
@@ -197,6 +198,7 @@ class Rounds:
     def _last_round(self, done: int) -> int | None:
         """Return the number of rounds: the count, or when the condition ends it before; None if nothing does."""
         high = self.count if self.count is not None else _NO_END
+        # A Scan has no condition.
         if self.is_scan or done >= high:
             return high
         going = self._goes_on(done, high - 1)

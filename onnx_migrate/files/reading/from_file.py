@@ -40,6 +40,7 @@ def from_path(path: Path, name: str) -> tuple[onnx.ModelProto, Weights]:
     if os.path.dirname(target) == folder:
         return proto, weights
     external = (tensor for tensor in tensors(proto) if tensor.data_location == TensorProto.EXTERNAL)
+    # Data beside the link is found there, and not beside the target.
     if any(location_of(tensor) != path.name for tensor in external):
         return proto, weights
     weights = Weights(Path(target).parent, source=Path(target))

@@ -107,6 +107,7 @@ def require_graph(proto: onnx.ModelProto, name: str, source: Callable[[], bytes]
     `source` returns the first bytes of its file.
     """
     if not proto.HasField("graph"):
+        # The first bytes often tell which kind of file it is.
         looks, hint = describe(source())
         raise LoadError(
             f"{name} is not an ONNX model: {looks or 'it has no graph'}", hint=advice_of(hint, tried=False)

@@ -56,6 +56,7 @@ class DownloadedModel(os.PathLike[str]):
             raise LoadError(
                 f"{url} is a directory", code="is-directory", hint="give the URL of the .onnx file in it"
             )
+        # A query is no part of the path of a file beside it.
         self._folder = posixpath.dirname(without_query(path))
         self._temporary = TemporaryFolder()
         with _read(f"{url}: ", f"{url}: no such file", code="no-such-file", hint="check the URL"):

@@ -21,6 +21,7 @@ def is_too_deep(data: Buffer) -> bool:
     waiting: list[tuple[int, int, Any, int]] = [(0, len(data), onnx.ModelProto.DESCRIPTOR, 0)]
     while waiting:
         start, end, message, depth = waiting.pop()
+        # protobuf refuses deeper messages.
         if depth >= MAX_DEPTH:
             return True
         try:
@@ -29,6 +30,7 @@ def is_too_deep(data: Buffer) -> bool:
             continue
         for field in fields:
             declared = message.fields_by_number.get(field.number)
+            # Only messages can be nested.
             if field.wire_type == BYTES and declared is not None and declared.message_type is not None:
                 waiting.append((field.value, field.end, declared.message_type, depth + 1))
     return False

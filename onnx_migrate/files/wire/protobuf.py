@@ -86,6 +86,7 @@ def decode_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
+        # A number of 64 bits has at most ten groups of seven.
         if shift == 70:
             raise Malformed("a varint of more than 10 bytes", start)
     raise Malformed("the data ends within a varint", start, missing=int(end == len(data)))
@@ -145,6 +146,7 @@ def _group_end(data: Buffer, at: int, end: int) -> int:
             if len(open_groups) > MAX_DEPTH:
                 raise Malformed(f"groups nested more than {MAX_DEPTH} deep", begin)
         elif wire_type == GROUP_END:
+            # Groups must be closed in reverse order.
             if open_groups.pop() != number:
                 raise Malformed(f"a group whose end tag has another field number, {number}", begin)
             if not open_groups:
@@ -186,6 +188,7 @@ def encode_unknown(fields: Any) -> bytes:
         elif field.wire_type == BYTES:
             out += encode_varint(len(field.data)) + field.data
         elif field.wire_type == GROUP:
+            # A group ends with a tag of its own.
             out += encode_unknown(field.data) + encode_varint(field.field_number << 3 | GROUP_END)
         else:
             out += field.data.to_bytes({FIXED32: 4, FIXED64: 8}[field.wire_type], "little")

@@ -28,6 +28,7 @@ class OpenNames:
 
         A name that an expression contains stays, as the expression would mean something else.
         """
+        # Most models have no names that inference replaced.
         dims = list(_dims(graph)) if self.own else []
         words = {
             word

@@ -64,6 +64,7 @@ def _requests(request: DynamicAxes) -> list[object]:
 def _named_axes(request: object, ports: Mapping[str, Port]) -> Iterator[tuple[str, dict[int, str]]]:
     if isinstance(request, Mapping):
         for name, axes in request.items():
+            # A text in a dict has the same form as on the command line.
             if isinstance(axes, str):
                 yield from _from_text(f"{name}:{axes}", ports)
             else:

@@ -78,6 +78,7 @@ def _require_size(function: onnx.FunctionProto) -> None:
     """Refuse default graphs that contain each other so often that their copies have too many nodes."""
     sizes: Counter[str] = Counter()
     for name in defaults_inside_first(function):
+        # Inner defaults are counted before those that contain them.
         attribute = next(default for default in function.attribute_proto if default.name == name)
         sizes[name] = _size(_nodes_of(attribute), sizes)
     total = _size(nested_nodes(function.node), sizes)

@@ -111,6 +111,7 @@ class _Sums:
     def metrics(self, output: str) -> OutputMetrics:
         """Return the figures."""
         counts = output, self.inputs, self.elements, self.equal / self.total
+        # Texts have no figures beyond the share of equal elements.
         if not (self.has_numbers and self.elements):
             return OutputMetrics(*counts)
         mean = self.error / self.elements

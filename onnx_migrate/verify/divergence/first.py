@@ -130,6 +130,7 @@ def _problem(agreement: Agreement, region: Region) -> str:
     by = by if error <= _MOST else " in NaN, infinity or size"
     verb = "agree" if len(region.agreed) > 1 else "agrees"
     before = f"; {listed([*map(repr, region.agreed[:_SHOWN])])} {verb}" if region.agreed else ""
+    # Inputs agree always, and tell nothing about the nodes between.
     fed = {value.name for value in agreement.original.model.graph.input}
     is_first = fed.issuperset(region.agreed)
     text = f"{region.original[-1]!r} differs{by}{before}"
@@ -215,10 +216,12 @@ def _telling_feed(original: Runnable, other: Runnable, settings: Settings) -> Ma
     model = open_model(other, UNOPTIMIZED)
     pairs = [(feed.inputs, outputs) for feed, outputs in zip(search.feeds, search.outputs, strict=True)]
     errors = [_error(model, *pair) for pair in pairs]
+    # Two random inputs may miss a fault at a threshold.
     if max(errors) <= _SHOWS and settings.feeds is None:
         every = run_original(original, other, settings, Extent(corners=True))
         pairs = [(feed.inputs, run) for feed, run in zip(every.feeds, every.runs[every.first], strict=False)]
         errors = [_error(model, *pair) for pair in pairs]
+    # The first feed that shows nearly the whole difference is enough.
     enough = max(errors) * _TELLING
     return next(inputs for (inputs, _), error in zip(pairs, errors, strict=True) if error >= enough)
 

@@ -55,8 +55,10 @@ def _product(node: onnx.NodeProto, settings: NodeSettings) -> Linear | None:
     name, weight = constants.get("W") or constants.get("B") or constants.get("input 1") or ("", None)
     if kind not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or weight is None or weight.dtype.kind != "f":
         return None
+    # Products of folded factors must not round.
     weight = weight.astype(np.float64)
     if kind == "Gemm":
+        # The output channels come first, as in a convolution.
         weight = (weight if attributes.get("transB") else weight.T) * attributes.get("alpha", 1.0)
         bias = constants.get("C", ("", np.zeros(1)))[1] * attributes.get("beta", 1.0)
     elif kind == "MatMul":
@@ -85,6 +87,7 @@ def _folded(linear: Linear, node: onnx.NodeProto, side: Recorded) -> Linear | No
         return Linear(linear.weight, linear.bias, nodes, linear.name)
     if kind == "BatchNormalization":
         parts = [value for _, value in list(settings.constants.values())[:4]]
+        # A BatchNormalization with computed parts cannot be folded.
         if len(parts) != 4:
             return None
         scale, shift, mean, variance = (_channels(part, count) for part in parts)
@@ -95,6 +98,7 @@ def _folded(linear: Linear, node: onnx.NodeProto, side: Recorded) -> Linear | No
     constant = next((value for _, value in settings.constants.values() if value.dtype.kind == "f"), None)
     if kind not in ("Add", "Sub", "Mul", "Div") or constant is None or constant.size not in (1, count):
         return None
+    # A quotient or difference of the constant by the value is not linear in it.
     is_first = node.input[0] in side.constants
     by = _channels(constant, count)
     if kind == "Mul":

@@ -117,6 +117,7 @@ def record(
     model = runnable.model
     types = ValueTypes(model, shapes_of(feed))
     fed = {value.name for value in fed_inputs(model.graph)}
+    # Values that no input reaches are constants.
     reached = dependents(model, fed)
     names = [name for node in model.graph.node for name in node.output if name]
     samples: dict[str, Sample] = {}
@@ -133,6 +134,7 @@ def record(
                 samples[name] = sample
             for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
                 turned = sample_of(value.transpose(permutation))
+                # A permutation that keeps the shape cannot be told from the original.
                 if turned is not None and turned.shape != value.shape:
                     layouts[f"{name} {permutation}"] = Layout(name, permutation)
                     samples[f"{name} {permutation}"] = turned

@@ -71,6 +71,7 @@ def region_of(agreement: Agreement) -> Region | None:
     doubtful: tuple[str, str] | None = None
     for other in islice(theirs, _VALUES):
         value, share = search.same_as(other)
+        # The nodes behind agree if the value is exchanged.
         if share >= _ENOUGH:
             return search.region(value, other, is_confirmed=True)
         doubtful = doubtful or ((value, other) if share > 0 else None)

@@ -92,13 +92,16 @@ def run_corners(search: FeedSearch, seed: int, exact: Set[str], *, magnitudes: b
     if search.source is None:
         return runs
     corners = Corners(search.source, magnitudes)
+    # A run of NaN says nothing about shapes.
     first = search.outputs[-1 if mostly_nan(search.outputs[:1]) else 0]
     seconds = 0.0 if _is_light(search.source.model) else search.fastest
     for corner in _affordable(corners, seconds, expensive=search.expensive):
+        # The model may refuse the corners and accept a calmer feed.
         for feed in (corner.feed, *corner.instead):
             outputs = _outputs(search, feed.inputs)
             if outputs is None or not _is_comparable(first, outputs, finite=corner.finite):
                 continue
+            # A second run is too expensive for such a model.
             moved = None if search.expensive else _moved(search, feed, seed, exact)
             if moved is not None and not _is_stable(outputs, moved):
                 continue

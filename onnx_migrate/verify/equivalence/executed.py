@@ -67,6 +67,7 @@ def not_executed(
     mark(BRANCHES_STAGE)
     model = original.proto()
     if any(_has_bodies(node) for function in model.functions for node in function.node):
+        # The flags must pass through to the outputs of the main graph.
         model = onnx.inliner.inline_local_functions(model)
     try:
         flags = _write_flags(model)
@@ -74,7 +75,9 @@ def not_executed(
     except (EvaluationError, MemoryError) as error:
         yield f"{_NOT_KNOWN}: {error}"
         return
+    # One run is enough to execute a body.
     ran = {body for value, body in flags if any(np.any(run[value]) for run in runs)}
+    # A body inside one that does not run is no news.
     idle = [body for _, body in flags if body not in ran and (body.around is None or body.around in ran)]
     for body in idle[:_MOST]:
         yield f"no input runs {body.what}, so its results were not compared; {_GIVE}"

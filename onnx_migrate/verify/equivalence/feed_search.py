@@ -166,6 +166,7 @@ class FeedSearch:
             except UsageError as error:
                 raise EvaluationError(error.reason) from error
             except EvaluationError as error:
+                # No other size helps if this runtime lacks an operator.
                 if error.limit:
                     raise
                 refusals[index] = error

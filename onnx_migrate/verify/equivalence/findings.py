@@ -149,6 +149,7 @@ class Findings:
         feed, computed = self.original.feeds[index], self.original.runs[self.original.first][index]
         for output, value in feed.expected.items():
             recorded = np.asarray(value)
+            # Recorded random numbers cannot come again.
             if output in self._random:
                 continue
             own_tolerance = tolerance_for(self._tolerance, output)
@@ -234,6 +235,7 @@ class Findings:
         wrong = [entry for entry in self._found.values() if not entry.agrees]
         noise = self._undetermined()
         wrong = [entry for entry in wrong if entry.output.partition("[")[0] not in noise]
+        # A wrong pairing is no fault of the result.
         differs = next((entry for entry in wrong if not self._is_renamed(entry.output)), None)
         if differs is not None:
             _, reason = decide([differs], {})
@@ -295,6 +297,7 @@ class Findings:
                 f" result from {paired!r}. These two differ, but need not correspond: {entry.problem};"
                 f" {VARYING_INPUTS}"
             )
+        # Inner values stand for outputs that do not vary.
         outputs = self.original.runs[self.original.first][0].keys() - self.original.upstream.inner
         if self._unpaired and len(self._unpaired) == len(self.original.upstream.names) == len(outputs):
             return (

@@ -85,8 +85,10 @@ def _run_recorded(
     first: list[Values] = []
     try:
         evaluator = open_model(model, UNOPTIMIZED, [*names, *recorded])
+        # Recorded values take much memory, so only the first run has them.
         first = list(run_each(evaluator, feeds, range(len(feeds[:1]))))
     except (EvaluationError, MemoryError):
+        # Without further outputs, the fault is the model's own.
         if not recorded:
             raise
         recorded = ()

@@ -100,6 +100,7 @@ class SegmentCheck:
         """Return the verdict, and whether less was run than could be, because one run takes long."""
         self._strict = strict
         findings, result = self.findings, self._segment.result
+        # onnx.reference computes some operators wrongly.
         wrong = miscomputed_in_reference(result.model) if self._only_reference else ""
         if wrong:
             reason = (
@@ -114,6 +115,7 @@ class SegmentCheck:
             self._run_result(running)
         except EvaluationError as error:
             return self._result_fails(error, running.evaluator), False
+        # A limit of the runtime is no fault of the result.
         if failure is not None and self._exact and not failure.limit:
             return findings.reject_unsimplified(failure), False
         if failure is not None:
@@ -270,8 +272,10 @@ class SegmentCheck:
         the same, inner values that later nodes may mask must be so too.
         """
         original, result, findings = self._segment.original, self._segment.result, self.findings
+        # With limits of the user's, only the outputs count.
         if findings.own_rounding or self._only_reference or self._tolerance.is_given:
             return
+        # Values correspond by their names here.
         if not keeps_all_names(original.model, result.model):
             return
         differing = sorted(findings.differing)
@@ -358,6 +362,7 @@ def _observe_original(original: Runnable, findings: Findings, index: int) -> boo
     for name, value in expected.items():
         here, there = flatten(name, value), dict(flatten(name, again[name]))
         if any(
+            # A difference beyond this is a fault of onnx.reference.
             part not in there or judge(Observation(part, a, there[part], OTHER_RUNTIME)).problem
             for part, a in here
         ):

@@ -118,6 +118,7 @@ def _replaced_operand(
             return []
         limits = np.iinfo(target)
         wide = put("Cast", value, to=TensorProto.DOUBLE)
+        # The standard leaves a Cast beyond the range of the type undefined.
         below = put("Less", wide, constant(np.float64(float(limits.max) + 1)))
         above = put("Greater", wide, constant(np.float64(float(limits.min) - 1)))
         defined = put("And", below, above)
@@ -125,9 +126,11 @@ def _replaced_operand(
         return []
     elif node.op_type == "BitShift":
         number = put("Cast", value, to=TensorProto.INT64)
+        # A shift by the width of the type or more is undefined in C++.
         defined = put("Less", number, constant(np.int64(dtype.itemsize * 8)))
     else:
         number = put("Cast", value, to=TensorProto.INT64)
+        # A division of integers by zero is undefined.
         defined = put("Not", put("Equal", number, constant(np.int64(0))))
     node.input[operand] = put("Where", defined, value, constant(np.array(other, dtype)))
     return write.nodes

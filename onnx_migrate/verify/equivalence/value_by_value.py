@@ -90,11 +90,7 @@ def _floats(node: onnx.NodeProto, model: onnx.ModelProto) -> dict[str, float]:
     """Return the attributes of a node that are a float, with the defaults of its operator."""
     float_attributes: dict[str, float] = {}
     opset = next(
-        (
-            attribute_entry.version
-            for attribute_entry in model.opset_import
-            if is_onnx(attribute_entry.domain)
-        ),
+        (entry.version for entry in model.opset_import if is_onnx(entry.domain)),
         1,
     )
     if is_onnx(node.domain) and onnx.defs.has(node.op_type, opset):
@@ -102,11 +98,7 @@ def _floats(node: onnx.NodeProto, model: onnx.ModelProto) -> dict[str, float]:
             if attribute.default_value.type == AttributeProto.FLOAT:
                 float_attributes[name] = attribute.default_value.f
     float_attributes.update(
-        {
-            attribute_entry.name: attribute_entry.f
-            for attribute_entry in node.attribute
-            if attribute_entry.type == AttributeProto.FLOAT
-        }
+        {entry.name: entry.f for entry in node.attribute if entry.type == AttributeProto.FLOAT}
     )
     return float_attributes
 
@@ -164,6 +156,7 @@ def explained(original: Runnable, result: Runnable, feeds: _Feeds, outputs: Coll
     Each of the outputs must be among the values that are computed again. An operator may have a kernel in one model and a
     function body in the other. Its values may then round differently by more, so the outputs decide.
     """
+    # Only operators that one model computes in another way count.
     unlike = computed_by_body(original.model) ^ computed_by_body(result.model)
     try:
         difference = first_difference(original, result, feeds, claimed=True, unlike=unlike)
@@ -171,6 +164,7 @@ def explained(original: Runnable, result: Runnable, feeds: _Feeds, outputs: Coll
         return BitDifference(cause=f"the models cannot be compared value by value: {error}")
     if difference.problem:
         return BitDifference(cause=difference.problem, fault=bool(difference.name))
+    # A value that was not computed again is not explained.
     if missing := sorted(set(outputs) - difference.compared):
         return BitDifference(
             cause=f"output {missing[0]!r} cannot be computed again from inner values of the original"

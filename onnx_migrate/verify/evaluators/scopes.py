@@ -31,16 +31,20 @@ def with_own_names(runnable: Runnable) -> Runnable:
     model = runnable.model
     functions = model.functions
     if not _shadows(model.graph.node, _defined(model.graph)) and not any(
-        _shadows(function.node, {*function.input, *_made(function.node)}) for function in functions
+        # Most models have no such names, and stay as they are.
+        _shadows(function.node, {*function.input, *_made(function.node)})
+        for function in functions
     ):
         return runnable
     model = runnable.proto()
     if model.functions:
+        # The names of a function's values are its own.
         model = onnx.inliner.inline_local_functions(model)
     frames, names = frames_of(model, TypeTable(model)), Names(model)
     renamed: dict[Value, str] = {}
     for frame in frames:
         for name, value in frame.values.items() if frame.parent is not None else ():
+            # Only a name that hides an outer value is a problem.
             if frame.parent is not None and frame.parent.find(name) is not None:
                 renamed[value] = names.fresh(name)
     for frame in frames:

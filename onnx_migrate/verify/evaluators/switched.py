@@ -90,11 +90,14 @@ class _Rounding:
         waiting: dict[str, list[Step]] = {}
         for step in self._frame.steps:
             if not self._weights:
+                # With `weights`, the switches decide about weights instead.
                 self._round_weights(step)
             is_sequence = any(value.container for value in step.made)
+            # The branches of an If need values of one type.
             switch = None if is_sequence else self._switches[step]
             for maker in _makers(step, self._frame):
                 other = self._switches[maker]
+                # A group must be written before a node that reads it.
                 if other is not None and other != switch and other in waiting:
                     self._choose(other, waiting.pop(other))
             if switch is None:
@@ -186,6 +189,7 @@ class _Rounding:
             maker = value.maker
             self._wide[value, switch] = (
                 maker is None
+                # Values outside are never rounded.
                 or value.name not in self._narrow
                 or (
                     maker.frame is self._frame and self._only_moves(maker) and self._moves_wide(maker, switch)

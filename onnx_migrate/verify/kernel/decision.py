@@ -44,6 +44,7 @@ def decide(comparisons: Iterable[Comparison], covered: Mapping[str, Coverage]) -
     """
     doubts = []
     for comparison in comparisons:
+        # A difference counts more than any doubt.
         if comparison.problem:
             at = f"; {comparison.largest_at}" if comparison.largest_at else ""
             return Kind.DIFFERS, f"output {comparison.output!r}: {comparison.problem}{at}"

@@ -43,6 +43,7 @@ def judge(observation: Observation) -> Comparison:
     left_out = _left_out(observation.measurement, original)
     if left_out is not None:
         entry = replace(entry, left_out=int(np.count_nonzero(left_out)))
+        # Equal elements count as compared and right.
         neutral = np.zeros((), original.dtype) if original.dtype != object else np.asarray("", object)
         original, result = (np.where(left_out, neutral, array) for array in (original, result))
     if not is_float(original):
@@ -70,6 +71,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
     """Compare floats that differ in some bits (rule 2)."""
     tolerance, measurement = observation.tolerance, observation.measurement
     gap = Difference.between(original, result)
+    # The scale of all runs counts, because one feed may give small numbers.
     whole = max(gap.scale, measurement.scale) or gap.scale_after
     entry = replace(
         entry,
@@ -77,6 +79,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
         largest_relative=gap.largest / whole if whole else 0.0,
         problem=gap.problem,
     )
+    # The limits of the user replace the rules.
     if tolerance.is_given:
         return _within_given(entry, original, result, tolerance, gap)
     scale = _scale(gap.scale, measurement.scale)
@@ -88,6 +91,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
     if entry.problem:
         return entry
     if gap.largest > entry.allowed:
+        # The original's own noise may explain the difference, so no verdict is possible.
         if gap.largest <= max(AGAIN_FACTOR * measurement.largest, explained):
             share = gap.largest / (scale or gap.largest)
             return replace(
@@ -101,6 +105,7 @@ def _floats(entry: Comparison, original: Array, result: Array, observation: Obse
             entry, problem=beyond_limit(wrong, original.size, gap.largest, entry.allowed, gap.scale)
         )
     if gap.typical > usual:
+        # Many small errors may show a fault that no single element shows.
         mean = f"elements differ by {gap.typical:.3g} in the root mean square, by more than the {usual:.3g} allowed"
         return replace(entry, problem=mean)
     return entry
@@ -127,6 +132,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
     tolerance, measurement = observation.tolerance, observation.measurement
     unequal = np.asarray(original != result)
     differing = int(np.count_nonzero(unequal))
+    # Equal arrays need no further look.
     if not differing:
         return entry
     largest = largest_step(original, result)
@@ -147,6 +153,7 @@ def _discrete(entry: Comparison, original: Array, result: Array, observation: Ob
         most = max(few, min(2 * changed, int(original.size * QUANTISED_CEILING)))
         if differing <= most:
             return replace(entry, allowed=float(QUANTISED_STEP))
+    # All unequal elements change in the original, too.
     if not np.any(unequal & ~unstable):
         share = f"in {changed / original.size:.2g} of its elements"
         return entry if changed <= few else replace(entry, doubt=_not_told_apart(entry.output, share))
@@ -191,6 +198,7 @@ def beyond_one_node(original: Array, recomputed: Array, ulps: float) -> str:
     if gap.problem:
         return "NaN or infinities are at different positions"
     precision = precision_of(original.dtype)
+    # Half floats round once, from float32.
     if original.dtype.itemsize < 4:
         parts = list(finite_parts(original, recomputed))
         near = all(np.all(e <= precision.eps * np.maximum(m, precision.least_normal)) for m, e in parts)
@@ -210,12 +218,15 @@ def worse_than(original: Array, unsimplified: Array, simplified: Array, eps: flo
     A float may move by a few units in the last place of its own type, at the output's largest value. A float16 may move as far as
     one node rounds. `eps` is the least eps, if the user asked for a coarser type. `judge` decides on discrete elements.
     """
+    # Other shapes are judged elsewhere.
     if not is_float(original) or not original.shape == unsimplified.shape == simplified.shape:
         return ""
+    # Half floats have few digits, so one step is a large share.
     if original.dtype.itemsize < 4 and not eps:
         return beyond_one_node(unsimplified, simplified, SIMPLIFIED_ULPS)
     before, after = Difference.between(original, unsimplified), Difference.between(original, simplified)
     if after.problem and not before.problem:
+        # The problem comes from simplification.
         return after.problem
     precision, share = precision_of(original.dtype), SIMPLIFIED_SHARE if original.dtype == np.float32 else 0.0
     scale = max(before.scale, after.scale)

@@ -93,10 +93,12 @@ def in_form_of(
         if not isinstance(value, np.ndarray) or not isinstance(wanted, np.ndarray):
             values[name] = value
             continue
+        # Axes of length 1 hold no numbers.
         if value.shape != wanted.shape and loses_axes and _squeezed(value) == _squeezed(wanted):
             notes.append(f"{name!r} has the shape {list(value.shape)} in place of {list(wanted.shape)}")
             value = value.reshape(wanted.shape)
         if value.dtype != wanted.dtype:
+            # The conversion must not change a number.
             changed = _as_type(value, wanted.dtype)
             if changed is not None:
                 notes.append(f"{name!r} is of {value.dtype} in place of {wanted.dtype}")
@@ -230,6 +232,7 @@ def expected_values(original: Runnable, result: Runnable, settings: Settings) ->
         return f"the original does not {error.failed_to} in ONNX Runtime, so there is nothing to compare with: {error}"
     names = [output.name for output in original.model.graph.output]
     outputs = tuple({name: values[name] for name in names} for values in run.runs[run.first])
+    # The tolerance depends on the types and on quantisation.
     eps, quantum = coarsest_eps(original.model), is_quantized(original.model)
     tolerance = replace(settings.tolerance, quantum=quantum, eps=eps)
     return Expected(tuple(run.inputs(run.first)), outputs, run.noise, tolerance)

@@ -50,6 +50,7 @@ class Facts:
         for node in nested_nodes(model.graph.node):
             if node.op_type == "Constant" and node.attribute and node.attribute[0].name.startswith("value"):
                 self._add_constant_node(node)
+        # The shapes of the run count more than the declared ones.
         self._shapes.update(self._given)
         self._values: dict[str, Array] | None = None
         self._inferred = False
@@ -81,10 +82,12 @@ class Facts:
 
     def value(self, name: str) -> Array | None:
         """Return a value of at most 1,024 elements that follows from constants and shapes, else None."""
+        # A constant counts even if shapes are not inferred yet.
         constant = self._constant(name)
         if constant is not None:
             return constant
         if name not in self._shapes:
+            # Inference is only needed for a value without a known shape.
             self._infer()
         if self._values is None:
             self._values = {}

@@ -107,6 +107,7 @@ def _seen_keys(keys: int, past: int, axis: int) -> Rule:
         new = argument.length(keys, 2 if argument.rank(keys) == 4 else 1) or 1
         total = new + (argument.length(past, axis) or 0)
         batch = argument.length(0, 0)
+        # One vector may hold the ends and then the starts.
         if batch is not None and shape[0] == 2 * batch:
             return Range.exactly(*[total] * batch, *[0] * batch)
         return Range(1, total)

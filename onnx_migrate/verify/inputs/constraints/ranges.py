@@ -36,13 +36,16 @@ class Range:
 
     def intersection(self, other: Range) -> Range:
         """Return the range that satisfies both; if there is none, this one, or the one that is not weak."""
+        # A requirement counts more than a preference.
         if self.weak != other.weak:
             return other if self.weak else self
         if self.pattern or other.pattern:
+            # A pattern and a range cannot be combined.
             return self if self.pattern else other
         if self.discrete != other.discrete and min(self.low, other.low) < 0:
             return self.intersection(replace(other, discrete=self.discrete))
         low, high = max(self.low, other.low), min(self.high, other.high)
+        # No value satisfies both, so the node with this range decides.
         if low > high:
             return self
         discrete, domain = self.discrete and other.discrete, self.domain and other.domain
@@ -67,6 +70,7 @@ def range_before(argument: Argument, behind: Range) -> Range | None:
     If two operands both come from inputs, each gets half of the range.
     """
     node, index = argument.node, argument.index
+    # A weak range is no requirement.
     if behind.weak or behind.pattern or behind.words:
         return None
     if node.op_type in _SAME:
@@ -75,12 +79,14 @@ def range_before(argument: Argument, behind: Range) -> Range | None:
         return _summand(argument, behind) if index == 0 else None
     if node.op_type == "Neg":
         return replace(behind, low=-behind.high, high=-behind.low)
+    # Other operators have no inverse here.
     if node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2:
         return None
     other = argument.facts.value(node.input[1 - index])
     if other is not None and other.dtype.kind not in "iuf":
         return None
     if other is None or not other.size:
+        # Each operand gets half, so that the result stays in the range.
         return _half(node, index, behind)
     return _with_constant(node, index, behind, float(other.min()), float(other.max()))
 

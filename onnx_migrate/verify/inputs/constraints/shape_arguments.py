@@ -50,10 +50,12 @@ def _reshape(argument: Argument) -> Range:
     data, count, wanted = argument.shape(), argument.count, argument.declared
     if data is None or count is None:
         return Range.exactly(0.0)
+    # With allowzero, a 0 is a length.
     keeps_zeros = bool(argument.attribute("allowzero", 0))
     fits = wanted is not None and len(wanted) == count and prod(wanted) == prod(data)
     if wanted is not None and fits and (all(wanted) or keeps_zeros):
         return Range.exactly(*wanted)
+    # Axes of length 1 fill up the shape.
     if count >= len(data):
         return Range.exactly(*(data if keeps_zeros else [0] * len(data)), *[1] * (count - len(data)))
     own, merged = data[: max(0, count - 1)], prod(data[count - 1 :])
@@ -99,6 +101,7 @@ def _split_sizes(argument: Argument) -> Range | None:
     count = shape[0] if shape else len(node.output)
     if length is None or not count:
         return Range(1, 1)
+    # The declared outputs may need parts of certain sizes.
     sizes = [size for name in node.output if (size := facts.length(name, axis)) is not None]
     if len(sizes) == len(node.output) == count and sum(sizes) == length:
         return Range.exactly(*sizes)
@@ -124,6 +127,7 @@ def _columns(argument: Argument) -> Range | None:
     if columns is None or arguments is None or len(columns) != 3 or not arguments:
         return None
     axes = arguments[0]
+    # Of several shapes that fit, the declared one counts.
     declared = argument.facts.static_shape(argument.node.output[0])
     for block in _factors(columns[1], axes, exact=False):
         for counts in _factors(columns[2], axes, exact=True):

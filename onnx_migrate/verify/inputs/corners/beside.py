@@ -72,10 +72,12 @@ def _of_meeting(meeting: Meeting, dtype: np.dtype[Any]) -> Iterator[Beside]:
     path, argument = meeting.path, meeting.argument
     operator, index = argument.node.op_type, argument.index
     divides = operator in _DIVIDING
+    # Imputer replaces NaN.
     if operator == "Imputer" and path.in_place and not path.steps:
         yield Beside(_replaced(argument, dtype), nan=True)
     if operator not in _MEETING | _DIVIDING or not path.in_place or path.steps or not path.numbers:
         return
+    # Floats have no exact multiples.
     if divides and dtype.kind == "f":
         return
     for at, name in enumerate(argument.node.input):

@@ -130,6 +130,7 @@ class Corners(WholeInputs):
             )
         if value.dtype.kind == "O":
             return ceil(texts.count(value) / size)
+        # Flags have no thresholds.
         if value.dtype.kind == "b":
             return 0
         reads = self._is_index(value) or any(
@@ -145,6 +146,7 @@ class Corners(WholeInputs):
         if value.dtype.kind in "iu":
             indices = (
                 integers.as_indices(value, rng, repeated=self._reduces)
+                # Numbers that the model compares with come before plain indices.
                 if number == 0 and not value.interest.numbers
                 else None
             )
@@ -163,6 +165,7 @@ class Corners(WholeInputs):
         ]
         if not turns:
             return None
+        # Feeds take the groups in turn.
         group, at = turns[number % len(turns)]
         return floats.at_thresholds(value, group, rng, at * size)
 
@@ -266,10 +269,12 @@ class Corners(WholeInputs):
     def _more(self) -> Iterator[CornerFeed]:
         """More random feeds, until a thousand numbers were run: in one feed if the batch is open."""
         count = sum(array.size for array in self._base_arrays())
+        # Enough numbers were run already.
         if not count or 2 * count >= _NUMBERS:
             return
         missing = ceil(_NUMBERS / count) - 2
         sizes = open_dims(self.source.model, self.source.shapes)
+        # One large batch is cheaper than many runs.
         batch = {key: sizes[key] * (missing + 2) for key in batch_keys(self.source.model) & sizes.keys()}
         if batch:
             wider = replace(self.source, sizes={**self.source.sizes, **batch})

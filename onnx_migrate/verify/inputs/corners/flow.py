@@ -70,6 +70,7 @@ class Flow:
                 yield Meeting(argument, path)
                 behind.extend(paths_behind(argument, path))
             for other, longer in behind:
+                # Values may lie on a cycle of a loop.
                 if other and depth < _DEEPEST and paths.get(other, 0) < _MOST_PATHS:
                     paths[other] = paths.get(other, 0) + 1
                     waiting.append((other, longer, depth + 1))
@@ -85,13 +86,16 @@ class Flow:
         for _, _, body in subgraphs(node):
             inputs, outputs = [value.name for value in body.input], [value.name for value in body.output]
             if node.op_type == "If":
+                # The outputs of a branch are those of the If.
                 pairs = list(zip(outputs, node.output, strict=False))
             elif node.op_type == "Loop":
+                # The first two inputs are the counter and the condition.
                 carried = len(inputs) - 2
                 pairs = [
                     *zip(node.input[2:], inputs[2:], strict=False),
                     *zip(outputs[1:], node.output, strict=False),
                 ]
+                # A carried value comes back in the next round.
                 pairs += zip(outputs[1 : carried + 1], inputs[2:], strict=False)
             else:
                 pairs = [*zip(node.input, inputs, strict=False), *zip(outputs, node.output, strict=False)]

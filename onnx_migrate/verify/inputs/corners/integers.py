@@ -76,17 +76,21 @@ def as_indices(value: InputValue, rng: np.random.Generator, *, repeated: bool) -
     which the result reduces.
     """
     reader, accepted = _reader(value), value.accepted
+    # Only indices with a certain range may become -1.
     if reader is None or accepted is None or accepted.weak or value.dtype.kind != "i" or not value.base.size:
         return None
+    # A single index can be at one limit only.
     if value.base.size == 1:
         return CornerValue(np.full_like(value.base, -1))
     node = reader.argument.node
     last = int(accepted.high)
+    # Repeated indices write in any order.
     if not repeated and reduction(node) == b"none":
         if node.op_type == "ScatterND":
             return None
         return CornerValue(np.where(value.base == last, -1, value.base).astype(value.dtype))
     first = int(value.base.flat[0])
+    # A repeated index shows whether a reduction adds both.
     pool = np.array((-1, first, last, first), value.dtype)
     return CornerValue(scattered(value.base, pool, rng, 0, 0.6 if value.base.size > 3 else 1.0).values)
 
@@ -124,15 +128,18 @@ def at_numbers(
     """
     ties = _TIES if value.interest.ties and not value.is_restricted else ()
     pool: Array = np.array([*value.interest.numbers, *ties], value.dtype)
+    # Larger numbers would overflow in the model.
     if largest is not None:
         pool = pool[np.abs(pool.astype(np.float64)) <= largest]
     divides = any(value.read_at(operator, 1) for operator in ("Div", "Mod"))
     if divides:
+        # A division by zero is undefined.
         pool = pool[pool != 0]
         values = value.base.copy().reshape(-1)
         values[::2] = -values[::2] if value.dtype.kind == "i" else values[::2]
         return CornerValue(values.reshape(value.base.shape)) if value.dtype.kind == "i" else None
     if value.read_at("BitShift", 1):
+        # Larger shifts are undefined.
         pool = np.array((0, 1, 8 * value.dtype.itemsize - 1), value.dtype)
     if not pool.size or not value.base.size:
         return None

@@ -109,6 +109,7 @@ def _around(path: Path, number: float, dtype: np.dtype[Any]) -> Iterator[Any]:
     It skips a number that becomes this one only by rounding: a correct result may round it to the other side.
     """
     source = path.to_input(number)
+    # No number of the input becomes this one.
     if source is None:
         return
     if dtype.kind in "iu":
@@ -118,6 +119,7 @@ def _around(path: Path, number: float, dtype: np.dtype[Any]) -> Iterator[Any]:
     if exact is not None and path.is_exact(number, exact):
         yield exact[()]
         yield from (_next(exact, end)[()] for end in (-np.inf, np.inf))
+    # Numbers clearly on one side show a wrong comparison.
     for distance in (0.5 * abs(source) + 1, _BESIDE * max(abs(source), _BESIDE)):
         for beside in (source - distance, source + distance):
             near = _within(beside, dtype)

@@ -30,6 +30,7 @@ OtherSizes = tuple[str, tuple[Mapping[str, int], ...]]
 def other_sizes(source: RandomInputs, flow: Flow) -> Iterator[OtherSizes]:
     """Yield other sizes of the dims that both models leave open."""
     sizes = open_dims(source.model, source.shapes)
+    # A dim may only look open.
     fixed = {key for key, size in sizes.items() if not _is_free(source, key, size)}
     sizes = {key: size for key, size in sizes.items() if key not in fixed}
     if not sizes:
@@ -91,11 +92,13 @@ def _constants(flow: Flow) -> list[int]:
     for node in flow.nodes:
         for index, _ in enumerate(node.input):
             constants.update(_ends(Argument(node, index, flow.facts)))
+        # Dims also become numbers that nodes compare.
         if node.op_type in ("Shape", "Size"):
             for meeting in flow.meetings(node.output[0]):
                 numbers = [meeting.path.to_input(number) for number in numbers_at(meeting.argument)]
                 constants.update(round(number) for number in numbers if number is not None)
                 constants.update(_rows(meeting.argument))
+    # A limit of 1 or an enormous one cannot be crossed.
     return sorted((number for number in constants if 1 < number <= _LARGEST_SIZE), reverse=True)
 
 

@@ -127,6 +127,7 @@ class Path:
 def paths_behind(argument: Argument, path: Path) -> Iterator[tuple[str, Path]]:
     """Yield the outputs of a node that the elements of one of its inputs reach, each with the path that leads there."""
     node = argument.node
+    # Only these have several outputs with elements of the input.
     for output in node.output[:1] if node.op_type not in ("Split", "Unique") else node.output:
         for step in _steps(argument):
             yield (

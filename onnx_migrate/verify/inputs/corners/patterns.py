@@ -105,10 +105,12 @@ class _Reader:
         if negated:
             self._take()
         members = ""
+        # A bracket in the first place is a member.
         while self._rest and (self._next() != "]" or not members):
             character = self._take()
             members += self._escaped() if character == "\\" else character
         self._take()
+        # Any character outside the class matches.
         if negated:
             return next((other for other in "a-7 x" if other not in members), "~")
         letters = members.replace("-", "") or members
@@ -123,6 +125,7 @@ class _Reader:
         low, high = {"*": (0, _MOST_REPEATS), "+": (1, _MOST_REPEATS), "?": (0, 1)}.get(
             mark
         ) or self._bounds()
+        # Marks of greed change no match.
         if self._next() in ("?", "+"):
             self._take()
         return min(low + self._variant, high, _MOST_REPEATS)

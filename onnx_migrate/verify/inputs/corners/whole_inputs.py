@@ -50,6 +50,7 @@ class WholeInputs(CornerInputs):
             if value.dtype == bool and value.base.size == 1
         }
         some = any(corner is not None for corner in made.values())
+        # The other branch has thresholds of its own.
         for ending, more in (("", {}), (" with other flags", flags)) if flags else (("", {}),):
             feed = self._feed(name + ending, base, {**made, **more}) if some else None
             if feed is not None:
