@@ -93,6 +93,7 @@ def convert_version(
 
 def _checked(model: object, target_version: object, ir_version: str, *, in_place: bool) -> int:
     """Return the opset. Raises UsageError for invalid arguments."""
+    # A bool has `__index__`, and is no opset all the same.
     if isinstance(target_version, bool) or not hasattr(target_version, "__index__"):
         raise UsageError(
             f"target_version is {target_version!r}, which is no opset", hint="give a whole number, as in 17"
@@ -151,6 +152,7 @@ def _given_back(model: object, result: Model, *, in_place: bool) -> object:
     if not in_place:
         return whole
     proto = cast("onnx.ModelProto", model)
+    # The caller holds the object, so that its content must change.
     proto.CopyFrom(whole)
     return proto
 

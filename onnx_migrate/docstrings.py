@@ -63,6 +63,7 @@ def _collect(parent: ast.AST, prefix: str, found: dict[str | int, str]) -> None:
 
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            # A code object begins at its first decorator.
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             found[first] = ast.get_docstring(node) or ""
             _collect(node, f"{prefix}{node.name}.<locals>.", found)

@@ -135,6 +135,7 @@ def _example_dims(model: Model) -> dict[str, list[int]]:
         shape = []
         for axis, dim in enumerate(dims):
             guess = 1 if axis == 0 else _FAR if len(dims) == 4 and axis > 1 else _LONG
+            # A dim without a name has a length of its own.
             symbol = dim.dim_param or f"{value.name} {axis}"
             shape.append(dim.dim_value if dim.dim_value > 0 else sizes.setdefault(symbol, guess))
         fixed[value.name] = shape

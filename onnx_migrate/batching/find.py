@@ -142,6 +142,7 @@ def _models_below(folder: str) -> Iterator[str]:
         ) from error
 
     for root, folders, names in os.walk(folder, onerror=refuse):
+        # In place, because os.walk descends into what remains in this list.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (
             os.path.join(root, name)

@@ -191,6 +191,7 @@ class Summary:
         self.cached += outcome.cached
         self.loadable += outcome.loadable
         self.left += bool(outcome.left)
+        # A result without a path was only planned.
         self.preview |= outcome.kind == MIGRATED and outcome.output is None
 
     @property

@@ -218,6 +218,7 @@ def _saved(job: Job, migration: Migration) -> Migration:
     @contextmanager
     def sized(size: int) -> Iterator[None]:
         nonlocal report
+        # The sizes of the files are known only now, and the report states them.
         report = report.written(migration.original.file_bytes, size)
         yield
 

@@ -88,6 +88,7 @@ class _DefaultsToMigrate(click.RichGroup):
         if not args and not ctx.resilient_parsing:
             click.echo(self.get_help(ctx).rstrip())
             ctx.exit(2)
+        # A model may be a file named help.
         if args[:1] == ["help"] and not os.path.exists("help"):
             args = [*args[1:2], "--help"]
         if args and args[0] not in self.commands and args[0] not in own:

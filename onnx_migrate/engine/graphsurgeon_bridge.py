@@ -89,6 +89,7 @@ def _refuse_what_is_dropped(proto: onnx.ModelProto) -> None:
         if kind != "tensor_type":
             raise _cannot_represent(f"{value.name!r} is of type {str(kind).removesuffix('_type')}", None)
     for located in bodies(proto):
+        # Local functions stay unchanged, so that they lose nothing.
         if isinstance(located.owner, onnx.ModelProto):
             for node in located.body.node:
                 _refuse_node(node, Where(located.path, node.name, node.op_type))
@@ -126,6 +127,7 @@ def _grafted(before: onnx.ModelProto, after: onnx.ModelProto) -> onnx.ModelProto
     result = onnx.ModelProto()
     result.CopyFrom(before)
     _graft_graph(result.graph, after.graph)
+    # The empty domain is another name of ai.onnx.
     known_domains = {(imported_domain.domain or "ai.onnx") for imported_domain in result.opset_import}
     result.opset_import.extend(
         imported_domain

@@ -30,6 +30,7 @@ class Names:
         if wish not in self._taken:
             self._taken.add(wish)
             return wish
+        # From the last number on, so that a name asked for often is not searched from 1 again.
         number = self._last.get(wish, 0)
         name = f"{wish}_{number}" if number else wish
         while name in self._taken:

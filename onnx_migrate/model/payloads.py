@@ -93,6 +93,7 @@ class FilePayload:
             raise self._changed() from error
         except OSError as error:
             raise LoadError(f"{self.path}: {error.strerror}", code="missing-data") from error
+        # The check is on the open file, so that nobody can replace it in between.
         file = io.FileIO(fd)
         try:
             self.require_unchanged(fd)

@@ -62,6 +62,7 @@ class Channel(ABC):
         return line + end
 
     def _take(self, size: int, waiting: Waiting) -> bytes:
+        # The last receipt may have brought the start of this message.
         parts, length = [self._rest], len(self._rest)
         while length < size:
             part = self._receive(waiting)

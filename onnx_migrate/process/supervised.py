@@ -133,6 +133,7 @@ class Supervised:
     def _ended(self, waiting: Waiting, printed: int, stage: str = "") -> Ending:
         """Return the ending of a child that has closed its streams, or whose time is over."""
         try:
+            # The streams close a moment before the process ends.
             code = self._process.wait(_CLOSING)
         except subprocess.TimeoutExpired:
             self.kill()
@@ -140,6 +141,7 @@ class Supervised:
         log = self._tail(printed)
         if self._timed_out:
             return TimedOut(waiting.told, log, stage)
+        # The kernel ends a process by SIGKILL if memory runs out.
         if -code == getattr(signal, "SIGKILL", 9) or names_lack_of_memory(log):
             return OutOfMemory(self.memory, log, stage)
         return crash_of(code, log, stage)

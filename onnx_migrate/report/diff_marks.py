@@ -89,6 +89,7 @@ class DiffMarks:
         mark = NodeMark(change_index, _CHANGED)
         for caller in body.pair.callers or ():
             self.nodes.setdefault(id(caller), mark)
+        # Calls elsewhere are found by the function, not by the node.
         if isinstance(body.pair.before, onnx.FunctionProto):
             self.functions[function_key(body.pair.before)] = mark
 

@@ -92,6 +92,7 @@ def _histories(changes: Iterable[Change]) -> list[_History]:
         written = filter(None, (change.after, *change.helpers))
         names = chain(outputs, *(node.output for node in written))
         for name in names:
+            # A later change may start from a node that this one wrote.
             owner.setdefault((scope, name), history)
     return histories
 
@@ -171,6 +172,7 @@ def _successor(history: _History, nodes: Sequence[onnx.NodeProto]) -> onnx.NodeP
     own = [change for change in history.changes if outputs.intersection(change.before.output)]
     if own and own[-1].after is None:
         return None
+    # The name comes second: nodes of a model may share one.
     by_output = (node for node in nodes if outputs.intersection(node.output))
     by_name = (node for node in nodes if node.name and node.name == first.before.name)
     return next(chain(by_output, by_name), None)

@@ -495,6 +495,7 @@ class Writer:
         if isinstance(item, (list, tuple)):
             return Value(self, array=np.array(item, np.int64))
         partner = self._partner(operator, index, operands)
+        # Without a partner no tensor says which type the number has.
         if partner is None:
             return self.constant(item)
         return Value(self, array=np.full((), item, partner.numpy_type))

@@ -148,6 +148,7 @@ class LoweringRewriter(Rewriter):
         for index in inputs:
             name = self.input(index)
             if name:
+                # One Cast serves an input that the node reads twice.
                 if name not in casted:
                     casted[name] = self.before("Cast", [name], hint="wide", to=wide)
                 self.node.input[index] = casted[name]

@@ -221,6 +221,7 @@ def _kept(
 def _require_dependent(kept: Iterable[onnx.NodeProto], ends: _Ends, values: _Values) -> None:
     """Raise UsageError for an output that depends on no input, unless the model has none."""
     reached = {*values.fed, *ends.inputs}
+    # A model without inputs computes only constants, so the rule would refuse every output.
     if not reached:
         return
     for node in kept:

@@ -33,6 +33,7 @@ class Deviation:
 
     def __str__(self) -> str:
         name, limit = f"output {self.output!r}", f" (limit {percent(self.limit)})" if self.limit else ""
+        # An infinite share says that the values cannot be compared as a number.
         if math.isinf(self.share) and self.counted:
             return f"elements of {name} differ{limit}"
         if math.isinf(self.share):
@@ -61,6 +62,7 @@ def within_limits(
     worst = max(deviations, key=lambda deviation: deviation.excess)
     if worst.excess <= 1:
         return Statement(subject, f"within the limit: {worst}")
+    # An infinite share is no rounding, so the result is wrong rather than unverified.
     kind = Kind.DIFFERS if math.isinf(worst.share) else Kind.UNVERIFIED
     return Statement(subject, f"beyond the limit: {worst}", kind)
 

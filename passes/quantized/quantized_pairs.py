@@ -72,6 +72,7 @@ class _Pairs(Visitor):
     def enter(self, scope: Scope) -> None:
         """Find the values in the body that are dequantized with one int8 zero point for all elements."""
         dequantized = {}
+        # A value that the body returns has a reader outside of it.
         readers: dict[str, set[str]] = {name: {"output"} for name in output_names(scope.body)}
         for node in scope.body.node:
             for name in names_read(node):
@@ -101,6 +102,7 @@ class _Pairs(Visitor):
         rw.note(
             "its values are quantized and dequantized again, to the same values: ONNX Runtime does not load it else"
         )
+        # The next node may follow this one, and then finds its scale here.
         self._dequantized[-1][output] = scale, zero
         return rw
 

@@ -100,6 +100,7 @@ def _forget_shapes(main: onnx.GraphProto, functions: set[FunctionKey], *, everyt
             if not everything and not is_onnx(node.domain) and called(node) not in functions
             for name in node.output
         }
+        # Inference has no rule for these nodes, so that their declarations are the only source.
         foreign_values = [value for value in graph.value_info if value.name in foreign]
         del graph.value_info[:]
         graph.value_info.extend(foreign_values)

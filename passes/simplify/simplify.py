@@ -302,6 +302,7 @@ def _forget_new_symbols(simplified: onnx.ModelProto, before: onnx.ModelProto) ->
     for _, body in nested_bodies(simplified.graph):
         for value in body.value_info if isinstance(body, onnx.GraphProto) else ():
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+                # A symbol that the model declared itself stays.
                 if dim.dim_param and (value.name, axis, dim.dim_param) not in declared:
                     dim.ClearField("dim_param")
 

@@ -127,6 +127,7 @@ def _folded(graph: onnx.GraphProto, large: Mapping[str, int], *, fuse: bool) -> 
         if node.op_type == "Constant":
             roots[node.output[0]] = frozenset({node.output[0]}) & large.keys()
         elif read and all(name in roots for name in read):
+            # Shape and Size read no elements, so the values of the weight are not needed.
             used = nothing if node.op_type in _TYPE_ONLY else nothing.union(*map(roots.__getitem__, read))
             wanted.update(dict.fromkeys(sorted(used)))
             roots.update(dict.fromkeys(filter(None, node.output), used))

@@ -116,6 +116,7 @@ def _padded_axes(node: onnx.NodeProto, scope: Scope) -> tuple[set[int], int] | N
         return None
     count = len(pads) // 2
     ends = zip(axes, pads[:count], pads[count:], strict=False)
+    # A negative axis counts from the end.
     return {int(axis) % rank for axis, begin, end in ends if begin or end}, rank
 
 

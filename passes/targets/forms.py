@@ -293,6 +293,7 @@ def write_squeezed_axes(rw: LoweringRewriter) -> str | None:
     if shape is None:
         return "its axes are those of length 1, and the rank of its input is not known"
     axes = [axis for axis, dim in enumerate(shape) if dim == 1]
+    # With the rank of the output known, the open dims are known not to be removed.
     if None in shape and (rank is None or len(shape) - len(axes) != rank):
         return "its axes are those of length 1, and dims of its input are open"
     if rw.version >= 13:
@@ -354,6 +355,7 @@ def write_lowercase_labels(rw: LoweringRewriter) -> str | None:
     upper = [letter for letter in labels if letter.isupper()]
     if not upper:
         return None
+    # A label in use would join two axes.
     free = [letter for letter in ascii_lowercase if letter not in labels]
     if len(free) < len(upper) or "->" not in equation:
         return f"the labels of its equation {equation!r} cannot be lower case letters"

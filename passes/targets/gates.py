@@ -27,6 +27,7 @@ def write_gates_apart(rw: LoweringRewriter) -> str | None:
     Measured with their wheels, which compute all of them right with an Identity between.
     """
     quotient = rw.node.op_type == "Div"
+    # A quotient is not commutative: only its divisor can be the gate.
     for index in (1,) if quotient else (0, 1):
         gate = rw.producer(rw.input(index))
         source = "" if gate is None else _reduced(gate) if quotient else _gated(rw, gate)

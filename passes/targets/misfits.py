@@ -129,6 +129,7 @@ def values_of(node: onnx.NodeProto) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for attribute in node.attribute:
+        # The value belongs to the call, and the table cannot judge it here.
         if attribute.ref_attr_name:
             values[attribute.name] = None
             continue

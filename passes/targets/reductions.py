@@ -77,6 +77,7 @@ def _reduction(node: onnx.NodeProto, scope: Scope) -> _Reduction | None:
     stated_axes = scope.constant(named) if named else values_of(node).get("axes", ())
     if shape is None or stated_axes is None:
         return None
+    # A negative axis counts from the end.
     axes = sorted(int(axis) % len(shape) for axis in stated_axes if shape)
     other_axes = [axis for axis in range(len(shape)) if axis not in axes]
     return _Reduction(

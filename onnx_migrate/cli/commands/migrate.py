@@ -215,6 +215,7 @@ def _side_files(call: Call, given: dict[str, Any]) -> tuple[SideFile | None, Sid
     page = page_at(call.html) if call.html else None
     dependency_file = depfile_at(call.depfile) if call.depfile else None
     check_path_conflicts([*call.files, *call.beside], (*paths_of(given["input_data"]), call.config))
+    # Before the migration, so that its work is not lost on a path that cannot be written.
     for side in filter(None, (page, dependency_file)):
         side.check()
     return page, dependency_file

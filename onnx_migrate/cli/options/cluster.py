@@ -36,6 +36,7 @@ class _Cluster(Executor):
             else:
                 future.set_result(value)
 
+        # `pure=False`, because Dask otherwise returns an earlier result for equal arguments.
         self._client.submit(fn, *args, pure=False, **kwargs).add_done_callback(settle)
         return future
 

@@ -78,6 +78,7 @@ def _load(context: click.Context, _option: click.Parameter, given: str | None) -
 def _check_trust(context: click.Context, _option: click.Parameter, trusted: bool) -> bool:
     """Refuse a file that was found by search and names passes, steps, libraries or runtimes. Raises click.UsageError."""
     config: _Config | None = context.meta.get(_META)
+    # A file that the user named is trusted; one found by search may be another person's.
     if config is None or context.params.get("config") is not None or trusted:
         return trusted
     named = [f"{key} = {', '.join(names)}" for key, names in config.code.items()]

@@ -36,6 +36,7 @@ class JsonLines:
         self.to_stdout = self._number == 1
         if self._number == -1:
             raise SaveError(f"{path} is what another process has open, not a file")
+        # A stream has no content that could be overwritten.
         if self._number is None and not _is_stream(path):
             side = SideFile("--json-lines", path, "a file of JSON lines", lambda h: h.startswith(b'{"kind":'))
             self._target = str(side.check())

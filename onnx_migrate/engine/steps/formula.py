@@ -229,6 +229,7 @@ def _defaults(domain: str, operator: str, version: int) -> dict[str, Any]:
         return {}
     defaults = {}
     for name, attribute in schema.attributes.items():
+        # Type 0 says that the attribute has no default.
         if attribute.default_value.type:
             value = helper.get_attribute_value(attribute.default_value)
             defaults[name] = value.decode() if isinstance(value, bytes) else value

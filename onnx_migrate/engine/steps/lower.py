@@ -119,6 +119,7 @@ class Lower(StepVisitor):
         """Return whether a value is of the model itself, and was not written by a step."""
         if self._producers.find(scope, name) is not None:
             return True
+        # A sub-graph may read an input of any body around it.
         at: Scope | None = scope
         while at is not None:
             body = at.body

@@ -96,6 +96,7 @@ def _constants(body: Body) -> Iterator[tuple[str, TensorProto]]:
     if isinstance(body, onnx.GraphProto):
         listed = {value.name for value in body.input}
         for tensor in body.initializer:
+            # A caller can set an initializer that is listed as an input, so that it is no constant.
             if tensor.name not in listed:
                 yield tensor.name, tensor
     for node in body.node:

@@ -156,6 +156,7 @@ def _scan_complaint(node: onnx.NodeProto) -> str:
 def _iterated_complaint(node: onnx.NodeProto, takes: tuple[int, ...], gives: tuple[int, ...]) -> str:
     """Return the problem of a loop whose body has other numbers of inputs than `takes`, or fewer outputs than `gives`."""
     for name, body in _bodies(node):
+        # Up to IR version 3 each initializer is listed as an input as well, and callers do not feed it.
         listed = {tensor.name for tensor in body.initializer}
         inputs = sum(value.name not in listed for value in body.input)
         if inputs not in takes and len(body.input) not in takes:

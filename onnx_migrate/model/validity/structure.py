@@ -158,6 +158,7 @@ class _Check:
             if kind not in _WITH_TENSORS:
                 continue
             problem: Problem | None = None
+            # An attribute that the call of a function sets has no tensor here.
             if kind == AttributeProto.TENSOR and not attribute.ref_attr_name:
                 problem = tensor_fault(attribute.t, self._bytes(attribute.t))
             elif kind == AttributeProto.TENSORS:

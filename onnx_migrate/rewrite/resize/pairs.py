@@ -179,4 +179,5 @@ def join_pair(rw: Rewriter, small: onnx.NodeProto, origin: ResizeOrigin, nearest
     rw.node.name = origin.name
     rw.where = rw.where._replace(node=origin.name or rw.first_output)
     rw.record_fact(replace(origin, split=(), split_scales=""))
+    # The Resize itself replaces the other nodes of the pair.
     rw.supersede(*origin.split)

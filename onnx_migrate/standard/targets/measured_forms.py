@@ -128,6 +128,7 @@ def parse_forms(text: str) -> MeasuredForms:
     pairs: list[dict[str, Set[str]]] = [{} for _ in releases]
     for operator, own, box in lines:
         for at in own:
+            # A list names pairs of an input's place and the operator before it; everything else is a box.
             if isinstance(box, list):
                 pairs[at][operator] = pairs[at].get(operator, frozenset()) | frozenset(box)
             else:

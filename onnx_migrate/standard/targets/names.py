@@ -58,6 +58,7 @@ def check_names(table: Table, others: Iterable[Table]) -> None:
 
 def _check_inputs(place: str, domain: str, operator: str, inputs: Iterable[str]) -> None:
     schemas = defs.get_all_schemas_with_history()
+    # Inputs got other names over the versions; a row may use any of them.
     input_names = {
         parameter.name
         for form in schemas
@@ -99,6 +100,7 @@ def _of_onnxruntime() -> frozenset[str]:
 
 def _unknown(name: str, domain: str, known: Mapping[str, frozenset[str]]) -> tuple[str, str] | None:
     names = known.get(domain, frozenset())
+    # The schemas of ONNX Runtime are read only if a name is not found without them.
     if domain == "com.microsoft" and name not in names:
         names |= _of_onnxruntime()
     if name in names or domain not in _DOMAINS:

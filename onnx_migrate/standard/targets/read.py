@@ -43,6 +43,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         ) from error
     table = parse_table(data, os.fspath(path))
     try:
+        # Parsing checks the form of the rows; this checks that the operators and inputs exist.
         check_names(table, tables())
     except WrongRow as error:
         raise UsageError(str(error), code="bad-target-file", hint=error.hint) from error

@@ -165,6 +165,7 @@ def _values(given: Any, name: str) -> Values:
         if (
             not given
             or not given.keys() <= {"min", "max"}
+            # `type`, because `isinstance` would take a TOML boolean for an int.
             or not all(type(bound) in (int, float) for bound in given.values())
         ):
             raise WrongRow(

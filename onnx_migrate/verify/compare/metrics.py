@@ -77,6 +77,7 @@ class _Sums:
         if one.dtype.kind in "OUSb" or one.dtype.kind == "c" or other.dtype.kind in "OUSbc":
             return
         self.has_numbers = True
+        # The sums before this input give those of this input alone, for the lowest cosine.
         before = self.original, self.result, self.product
         for a, b in in_blocks(one, other):
             self._add_block(widened(a), widened(b))
@@ -95,6 +96,7 @@ class _Sums:
         self.error += float(np.dot(error, error))
         self.peak = max(self.peak, float(np.max(np.abs(a), initial=0.0)))
         self.absolute = max(self.absolute, float(np.max(error, initial=0.0)))
+        # A relative error has no meaning where the original is 0.
         nonzero = a != 0
         self.relative = max(self.relative, float(np.max(error[nonzero] / np.abs(a[nonzero]), initial=0.0)))
 

@@ -108,6 +108,7 @@ class Noise:
             for part, array in here:
                 other = there.get(part)
                 if array is None or other is None or array.shape != other.shape:
+                    # An absent optional in both runs is no difference of shape.
                     if array is not None or other is not None:
                         self.unstable_shapes.add(name)
                     continue

@@ -171,6 +171,7 @@ def _agreement_of(original: Runnable, other: Runnable, settings: Settings) -> Ag
         {name: node for node in runnable.model.graph.node if is_random_node(node) for name in node.output}
         for runnable in (original, other)
     ]
+    # Both models must read the same random numbers; otherwise all values behind them differ.
     original, other = without_draws(original, other)
     feed = _telling_feed(original, other, settings)
     counterparts = Counterparts.of(other.model, original.model)

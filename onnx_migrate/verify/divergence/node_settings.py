@@ -104,6 +104,7 @@ def _formal(schema: onnx.defs.OpSchema | None, place: int) -> str:
 def _value(attribute: AttributeProto) -> Any:
     """Return an attribute's value, so that equal ones compare equal."""
     value = onnx.helper.get_attribute_value(attribute)
+    # The data is not in memory, so that the place in the file stands for it.
     if attribute.type == AttributeProto.TENSOR and value.data_location == TensorProto.EXTERNAL:
         return [list(value.dims), [(entry.key, entry.value) for entry in value.external_data]]
     if attribute.type == AttributeProto.TENSOR:

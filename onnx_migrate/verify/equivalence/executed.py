@@ -99,6 +99,7 @@ def _write_flags(model: onnx.ModelProto) -> _Flags:
     graph.node.extend(nodes)
     graph.output.extend(_declared(value) for value, _ in flags)
     for values in (graph.initializer, graph.input):
+        # From the end, so that a deletion moves no index that is still to come.
         for index in reversed(range(len(values))):
             if values[index].name not in read:
                 del values[index]

@@ -301,6 +301,7 @@ class FeedSearch:
         try:
             outputs = self._first_run(values)
         except EvaluationError:
+            # Padding in the inputs may be what the model refuses.
             plain = self._generated(distribution, padding=False)
             arrays = [name for name in values if isinstance(values[name], np.ndarray)]
             if plain is None or all(np.array_equal(values[name], plain[name]) for name in arrays):

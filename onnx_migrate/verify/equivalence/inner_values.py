@@ -91,6 +91,7 @@ class Reads:
                     continue
                 seen.add(name)
                 yield name
+                # A cut is itself compared, so nothing beyond it matters.
                 if name not in self._cuts:
                     stack.append(name)
 

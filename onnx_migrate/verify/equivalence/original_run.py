@@ -266,6 +266,7 @@ def _open(original: Runnable, inner: Sequence[str]) -> tuple[Evaluator, tuple[st
     try:
         return open_model(original, LEVELS[0], inner), LEVELS
     except EvaluationError as error:
+        # ONNX Runtime lacks kernels for some narrow types; strict evaluation computes them in wider ones.
         other = STRICT if error.limit and is_narrow(original.model) else REFERENCE
         if other == REFERENCE and miscomputed_in_reference(original.model):
             raise

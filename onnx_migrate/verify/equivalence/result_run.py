@@ -65,6 +65,7 @@ def bit_differences(
     differences = {}
     for index, (expected, values) in enumerate(zip(original.runs[original.first], runs, strict=False)):
         compared = (name for name in expected if name in values and name not in left_out)
+        # Elements that the original itself leaves undefined are no difference.
         defined = {
             name: original.noise.defined(index, name, expected[name], values[name]) for name in compared
         }

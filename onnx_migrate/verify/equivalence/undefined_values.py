@@ -74,6 +74,7 @@ def _changed(name: str, one: Any, other: Any) -> dict[str, Array]:
             continue
         unequal = np.asarray(a != b)
         if is_float(a):
+            # NaN differs from itself, though both runs computed it.
             unequal &= ~(np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64)))
         if unequal.any():
             masks[part] = unequal

@@ -108,6 +108,7 @@ def _can_hold(count: int) -> bool:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # The files that the process already has open count against the limit.
     needed = len(os.listdir(f"/{_DESCRIPTORS}")) + count + _RESERVE
     if soft == resource.RLIM_INFINITY or needed <= soft:
         return True

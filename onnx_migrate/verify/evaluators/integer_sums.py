@@ -169,12 +169,15 @@ def _is_affected(
             node.input[index] for index in indices if index < len(node.input) and node.input[index]
         )
         return next(
-            filter(None, (types.lookup(function, located.key, name).dtype for name in operand_names)), None
+            # Type 0 is UNDEFINED, which is as good as unknown.
+            filter(None, (types.lookup(function, located.key, name).dtype for name in operand_names)),
+            None,
         )
 
     first = TensorProto.UINT8 if product.first is None else dtype(product.first, product.first_zero)
     if first == TensorProto.INT8:
         return False
+    # A zero point has the type of its operand, and its type may be known where the operand's is not.
     second = dtype(product.second, product.second_zero)
     if second is None:
         raise EvaluationError(

@@ -172,6 +172,7 @@ def without_static_shapes(runnable: Runnable) -> Runnable:
         if value.type.WhichOneof("value") == "tensor_type":
             for dim in value.type.tensor_type.shape.dim:
                 dim.Clear()
+    # The declarations inside hold shapes too, which would contradict the unknown ones.
     drop_value_info(model)
     for value in model.graph.output:
         if value.type.WhichOneof("value") == "tensor_type":

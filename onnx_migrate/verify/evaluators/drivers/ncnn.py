@@ -103,6 +103,7 @@ def _mat(value: Any, squeezed: str, batch: str) -> Any:
         array = array.astype(np.float32)
     if squeezed:
         array = np.ascontiguousarray(array.squeeze(int(squeezed)))
+    # A Mat does not own its array; the clone does.
     return (ncnn.Mat(array, batch_index=int(batch)) if batch else ncnn.Mat(array)).clone()
 
 

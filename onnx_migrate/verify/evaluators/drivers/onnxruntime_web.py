@@ -48,6 +48,7 @@ def load(path: str, example: dict[str, Any], outputs: list[str]) -> Callable[[di
         assert process.stdout is not None
         if request is not None:
             process.stdin.write(json.dumps(request) + "\n")
+            # The other process waits for a whole line; without this, both would wait.
             process.stdin.flush()
         line = process.stdout.readline()
         if not line:
