@@ -66,7 +66,8 @@ class Request:
         data = asked.input_data
         objects += [] if data is None or _is_text(data) else [data]
         # Arrays cannot be written on a command line.
-        values = asked.fix_values.values() if isinstance(asked.fix_values, Mapping) else ()
+        fixed = asked.of_feature("fix_values")
+        values = fixed.values() if isinstance(fixed, Mapping) else ()
         objects += [value for value in values if not isinstance(value, (str, bool, int, float, list))]
         return cls(options, asked.targets, not objects and asked.pipeline is None)
 
