@@ -50,7 +50,8 @@ def test_an_output_that_differs_decides_before_one_that_is_open():
 
 def test_the_kernel_is_small_and_stands_alone():
     sources = [file.read_text() for file in Path(decision.__file__).parent.glob("*.py")]
-    assert sum(len(source.splitlines()) for source in sources) <= 600
+    lines = [line.strip() for source in sources for line in source.splitlines()]
+    assert sum(not line.startswith("#") for line in lines) <= 600
     imports = {
         line.split()[1]
         for source in sources
