@@ -136,10 +136,10 @@ class _CommandRunner:
         path, inputs = written(candidate, self._folder.path), self._folder.path / "inputs.npz"
         if self._check.needs_values:
             write_inputs(candidate.complete_feed(), inputs)
-        found = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
-        if found is not None and self._check.wanted not in ("", found.detail):
+        run_failure = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
+        if run_failure is not None and self._check.wanted not in ("", run_failure.detail):
             return None
-        return found
+        return run_failure
 
 
 def _run(command: str, seconds: float) -> Failure | None:
