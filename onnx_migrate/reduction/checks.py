@@ -171,8 +171,8 @@ def _run(command: str, seconds: float) -> Failure | None:
 
 def _waited(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     """Return the exit code, None if the time is over. Raises Stopped."""
-    left = seconds_left()
-    end = time.monotonic() + (seconds if left is None else min(seconds, left))
+    remaining = seconds_left()
+    end = time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
     while True:
         check_cancelled()
         try:

@@ -96,14 +96,10 @@ class Precision(ObligedPass):
         if first.model.proto == model.proto:
             self._settle_unchanged(original, first.plan, log)
             return PassResult(original)
-        search_result = self._search(model, original, graph, converter, log)
-        last = (
-            converter.convert(search_result.islands, search_result.exact)
-            if search_result is not None
-            else first
-        )
+        outcome = self._search(model, original, graph, converter, log)
+        last = converter.convert(outcome.islands, outcome.exact) if outcome is not None else first
         if self._target != TensorProto.FLOAT and not is_narrow(last.model.proto):
-            self._refuse_unchanged(last.plan, search_result is not None and bool(search_result.islands))
+            self._refuse_unchanged(last.plan, outcome is not None and bool(outcome.islands))
         if last.model.proto == model.proto:
             return PassResult(original)
         if self._target == TensorProto.FLOAT:
@@ -111,8 +107,8 @@ class Precision(ObligedPass):
             note_origin(frames_of(original.proto, TypeTable(original.proto)), narrow, last.model.proto)
         else:
             forget_origin(self._target, last.model.proto)
-        report_change(self._change(original, last, search_result), search_result, last, log)
-        return PassResult(last.model, self._obligation(search_result))
+        report_change(self._change(original, last, outcome), outcome, last, log)
+        return PassResult(last.model, self._obligation(outcome))
 
     def _is_bound(self, model: Model) -> bool:
         """Return whether inputs and outputs become float32 too, since a runtime of `targets` lacks their type or its Cast."""

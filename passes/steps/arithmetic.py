@@ -118,13 +118,13 @@ def round_11_down(op: Op, x: Value) -> Value:
     x = x.cast(kind)
     size = abs(x)
     whole = op.Floor(size)
-    left = size - whole
+    fraction = size - whole
     half = op.Floor(whole * 0.5)
     odd = whole - (half + half)
     # For an odd number, the fraction is a multiple of twice this step.
     # So "at least one half" is the same as "more than one half minus the step".
     bound = 0.5 - odd * (2.0**-53 if kind == _T.DOUBLE else 2.0**-24)
-    rounded = whole + (left > bound).cast(kind)
+    rounded = whole + (fraction > bound).cast(kind)
     inverse = op.Reciprocal(x)
     negative = (x < 0) | (inverse < 0)
     return (rounded * (1 - negative.cast(kind) * 2)).cast(dtype)

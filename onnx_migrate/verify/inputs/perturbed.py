@@ -54,10 +54,10 @@ def with_weights_moved(runnable: Runnable, seed: int) -> Runnable:
     """Return the model with every float weight of the main graph replaced by the next larger or smaller number."""
     model = runnable.proto()
     sized = [(byte_size(tensor.dims, tensor.data_type) or 0, tensor) for tensor in _weights(model.graph)]
-    left = _MEMORY
+    free_bytes = _MEMORY
     for index, (size, tensor) in enumerate(sorted(sized, key=lambda item: item[0])):
-        left -= size
-        if left < 0:
+        free_bytes -= size
+        if free_bytes < 0:
             break
         array = numpy_helper.to_array(runnable.inlined(tensor))
         moved = perturbed_by_ulp({"": array}, seed + index)[""]
