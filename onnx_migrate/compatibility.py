@@ -260,7 +260,7 @@ class CompatibilityChecker:
     ) -> Compatibility:
         """Return the advice for a model that the target does not support unchanged."""
         migrated = self._way(way)
-        # A failure on the way comes before the passes for the runtime.
+        # After a failed migration, the passes for the runtime do not run.
         if migrated.error is None:
             # The changes so far are shared with other runtimes, so this log is a copy.
             own = migrated.log

@@ -79,8 +79,8 @@ def _not_taken(model: Model, options: Options, error: CannotMigrate) -> set[str]
     """Return the outputs of unsupported nodes in the migrated model, and the values that depend on them."""
     labels = {error.where.node} if error.where else set()
     log, result = ChangeLog(), model
-    with suppress(MigrateError):  # otherwise the search for the node of the error uses the unchanged model
-        # With best effort, the notes list all nodes that do not fit, and not only the first.
+    with suppress(MigrateError):  # after an error, the search uses the unchanged model
+        # With best effort, the notes list all unsupported nodes.
         result = pipeline_of(replace(options, best_effort=True)).run(model, log).model
     labels |= {note.subject for note in log.notes if note.code == "not-fitted"}
     unsupported: set[str] = set()

@@ -61,7 +61,7 @@ def decompose_or_leave(
             (refusal.error.where or Where())._replace(from_version=None, to_version=None)
             for refusal in fitted.refusals
         }
-        # Nodes that stay need no second trial, so the loop ends when no new one is refused.
+        # Nodes that stay need no second trial, so the loop ends without new refusals.
         if not refused or refused <= staying or may_stay is None or not may_stay(refused):
             if len(log.changes) > before and (count := forget_symbols(fitted.model.proto)):
                 open_dims = f"left {count_of(count, 'symbolic dim')} of inner values open, as they follow from the inputs"

@@ -107,7 +107,7 @@ class LowerOpset(Pass):
 def _refusal(refusals: Sequence[LoweringRefusal]) -> CannotMigrate:
     """Return the error for the refusal that keeps the model at the newest opset."""
     nearest = max(refusal.nearest for refusal in refusals)
-    # This node blocks all opsets below.
+    # The message names the node that blocks all older opsets.
     first = next(refusal.error for refusal in refusals if refusal.nearest == nearest)
     others = len(refusals) - 1
     more = f" (refused, and {count_of(others, 'more node')})" if others else ""

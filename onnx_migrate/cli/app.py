@@ -196,7 +196,7 @@ def run(args: list[str] | None = None) -> NoReturn:
         guard_streams()
         code: Any = app.main(args, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
-    except (click.Abort, KeyboardInterrupt):  # the latter before click and its commands handle it
+    except (click.Abort, KeyboardInterrupt):  # Ctrl-C before click runs raises KeyboardInterrupt
         click.echo(f"{PROGRAM}: interrupted", err=True)
         sys.exit(130)
     except click.ClickException as error:
@@ -220,7 +220,7 @@ def run(args: list[str] | None = None) -> NoReturn:
     except (
         MemoryError,
         SystemError,
-    ) as error:  # the latter where Python itself cannot say that there is no memory
+    ) as error:  # Python itself may raise SystemError when memory runs out
         click.echo(f"{PROGRAM}: failed: {str(error) or 'memory is exhausted'}", err=True)
         sys.exit(1)
     sys.exit((code if isinstance(code, int) else 0) or code_of_stop())

@@ -49,7 +49,7 @@ class _Output(io.FileIO):
 
     def write(self, data: Buffer) -> int:  # type: ignore[valid-type, override, unused-ignore]
         if self._was_closed:
-            self._was_closed = False  # told once: what is left goes to the null device, as Python 3.14 reports what fails at exit
+            self._was_closed = False  # report once: Python 3.14 would report the rest again at exit
             raise OutputFailed("it is closed; redirect it to a file, or to /dev/null with --quiet")
         try:
             while (count := super().write(data)) is None:  # the descriptor does not block, and is not ready

@@ -60,7 +60,7 @@ def run_on_graph(model: Model, function: Callable[[Any], Any]) -> Model:
     import onnx_graphsurgeon as gs
 
     whole = inline(model)
-    # graphsurgeon would drop these parts without a word.
+    # graphsurgeon would silently drop these parts.
     _refuse_what_is_dropped(whole)
     graph = gs.import_onnx(whole)
     result = function(graph)

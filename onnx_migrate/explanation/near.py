@@ -72,7 +72,7 @@ def near_names(text: str) -> tuple[str, ...]:
     # A wrong version of a step is best answered by the steps of its operator.
     if of_operator and "-" in wanted:
         return tuple(of_operator)
-    # Names are compared in lower case, and shown as they are spelt.
+    # The search ignores case, but the answer shows the usual spelling.
     operators = {name: keys[0][1] for name, keys in operator_names().items()}
     runtimes = {**spellings(), **{name: name for name in known_names()}}
     names = {**{code: code for code in (*CODES, *step_codes)}, **runtimes, **operators}

@@ -26,7 +26,6 @@ def ask_nodes(question: str, asked: Asked) -> Finding:
     operators = asked.operators
     if holds is _any and not operators:
         return Finding(None, "the text does not name the operator")
-    # The sentences of the question mention these facts.
     names = {**{name: asked.text(name) for name in asked.given}, "opset": asked.opset}
     description, otherwise = description.format_map(names), otherwise.format_map(names)
     nodes = asked.of(operators)

@@ -116,7 +116,7 @@ def operator_facts(name: str, opset: int | None) -> dict[str, str]:
     elif "op_experimental" not in facts:
         changed = f" and was changed in {', '.join(map(str, standard[1:]))}" if standard[1:] else ""
         facts["op_history"] = f"{own} exists since opset {standard[0]}{changed}"
-    # Without an opset in the text, only the history is told.
+    # Without an opset in the text, the answer has only the history.
     if opset is not None:
         if opset < standard[0] and "op_experimental" not in facts:
             facts["op_newer"] = "yes"

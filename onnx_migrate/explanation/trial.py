@@ -72,7 +72,6 @@ def _run(command: str, passes: list[str], source: Source, item: Explanation) -> 
     """Run the passes, and return how many nodes of the operators in the text they rewrite."""
     model, _ = load_structure(source)
     results = Pipeline(tuple(make_pass(name) for name in passes)).intermediate_models(model)
-    # The passes left the model as it was.
     if not results:
         return Trial(f"{command} changes nothing in it", False)
     operator = item.facts.get("op", "")

@@ -118,7 +118,7 @@ def _facts(
             f"{min(at, _MANY)}{made[name]}" for at, name in enumerate(node.input) if name in made and kinds[at] == "x"
         })),
     }  # fmt: skip
-    # Gemm broadcasts only its bias.
+    # In Gemm, only the bias may have fewer dims.
     if node.op_type == "Gemm":
         facts["broadcast"] = _broadcast([value.shape for value in values[2:]])
     if node.op_type in _BROADCAST:
@@ -196,7 +196,7 @@ def _broadcast(shapes: Sequence[tuple[int | None, ...] | None]) -> str:
     if None in shapes:
         return "?"
     known_shapes = [shape for shape in shapes if shape is not None]
-    # Broadcasting aligns shapes at their last axis.
+    # The last axes of the shapes belong together.
     most = max(map(len, known_shapes), default=0)
     columns = zip(*((1,) * (most - len(shape)) + shape for shape in known_shapes), strict=True)
     texts = []

@@ -146,7 +146,7 @@ class Scope:
                 scope._resolved[name] = None  # ends the search on a cycle, which a broken model may have
                 followed.append((scope, name))
                 name = source.input[0] if source.input else ""
-        # All names on the way to the definition share the answer, so a later look-up is one step.
+        # All aliases of the definition share the answer, so a later look-up is one step.
         for passed, alias in followed:
             passed._resolved[alias] = definition
         return definition

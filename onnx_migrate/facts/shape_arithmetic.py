@@ -230,15 +230,15 @@ def compute(
     """
     function = _FUNCTIONS.get(operator)
     parts = list(given)
-    # Optional inputs at the end may be left out with an empty name.
+    # A node may omit optional inputs at the end with an empty name.
     while parts and parts[-1] is None:
         parts.pop()
     present_inputs = [part for part in parts if part is not None]
     if function is None or sum(part.size for part in present_inputs) > largest:
         return None
     if len(present_inputs) < len(parts) and operator != "Slice":
-        return None  # no other operator has an optional input in front of a given one
-    # These operators may produce far more elements than they read, so the limit applies before they run.
+        return None  # only Slice may omit an input before another one
+    # These operators may produce huge outputs, so the limit applies before they run.
     try:
         if (
             operator in ("ConstantOfShape", "Expand", "Tile")

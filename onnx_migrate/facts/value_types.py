@@ -62,7 +62,7 @@ class ValueType:
             return self if self == other else UNKNOWN
         dtype = self.dtype if self.dtype == other.dtype else None
         if self.shape is None or other.shape is None or len(self.shape) != len(other.shape):
-            # Different ranks leave nothing known of the shape.
+            # Shapes of different ranks have no common dims.
             return ValueType(dtype, None)
         dims = tuple(a if a == b else None for a, b in zip(self.shape, other.shape, strict=True))
         symbols = (self.symbols or ("",) * len(dims), other.symbols or ("",) * len(dims))
@@ -103,7 +103,7 @@ class TypeTable:
         """Return the type of a value that is visible in `body` of the main graph (None) or of a function."""
         if self._proto is not None:
             proto, self._proto = self._proto, None
-            # Inference is expensive, so it runs only when the first type is asked for.
+            # Inference is expensive, so it runs only when a caller needs the first type.
             self._infer(proto)
         while True:
             recorded_type = self._tables.get((function, body), _NOTHING).get(name)

@@ -179,7 +179,7 @@ def _write_small(ir: Any, tensor: TensorProto, payload: ObjectPayload) -> None:
     """Write the data of a small tensor, or of one of texts, which cannot be external, into the structure."""
     held = payload.tensor
     texts = tensor.data_type == TensorProto.STRING
-    # Tensors in files stay references, whatever their size.
+    # Even small tensors in files stay references.
     if not texts and (payload.length > INLINE_LIMIT or type(held).__name__ not in _IN_MEMORY):
         return
     clear_data(tensor)

@@ -108,7 +108,7 @@ def match_changed(
     free = dict.fromkeys(range(len(before)))
     by_key: dict[Hashable, list[int]] = defaultdict(list)
     for index, node in enumerate(before):
-        # A node may fit by several keys, of which the strongest is tried first.
+        # A node may fit by several keys, and the strongest key comes first.
         for key in _keys(node, {}, constants[0], old=True):
             by_key[key].append(index)
     missing = Counter(map(_kind, before))

@@ -68,23 +68,23 @@ class Bench:
 
     def first(self, candidates: Iterable[Candidate | None]) -> Candidate | None:
         """Return the first changed candidate that shows the failure, with its values; None if none does. Raises TimeOver."""
-        found = self.trials.first(map(self.renewed, candidates))
-        return found[1] if found is not None else None
+        accepted = self.trials.first(map(self.renewed, candidates))
+        return accepted[1] if accepted is not None else None
 
     def simplest(self, candidate: Candidate, change: Change) -> Candidate:
         """Apply a change as long as the failure shows. Raises TimeOver."""
-        while (found := self.first(change(candidate))) is not None:
-            candidate = found
+        while (simpler := self.first(change(candidate))) is not None:
+            candidate = simpler
         return candidate
 
     def swept(self, candidate: Candidate, edits_of: Callable[[Candidate], Iterable[Edit]]) -> Candidate:
         """Apply each edit that leaves the failure, one after the other, to the result of those before. Raises TimeOver."""
-        edits, place = list(edits_of(candidate)), 0
-        while place < len(edits):
-            batch = [self.renewed(edit(candidate)) for edit in edits[place : place + self.trials.jobs]]
-            found = self.trials.first(batch)
-            place += len(batch) if found is None else found[0] + 1
-            candidate = candidate if found is None else found[1]
+        edits, position = list(edits_of(candidate)), 0
+        while position < len(edits):
+            batch = [self.renewed(edit(candidate)) for edit in edits[position : position + self.trials.jobs]]
+            accepted = self.trials.first(batch)
+            position += len(batch) if accepted is None else accepted[0] + 1
+            candidate = candidate if accepted is None else accepted[1]
         return candidate
 
 
@@ -92,12 +92,12 @@ def _without_shapes(candidate: Candidate) -> Candidate:
     """Return a candidate with fixed sizes without the declared shapes of other sizes."""
     if not candidate.is_static:
         return candidate
-    found = edited(candidate)
-    drop_value_info(found.proto)
-    for output in found.proto.graph.output:
+    shapeless = edited(candidate)
+    drop_value_info(shapeless.proto)
+    for output in shapeless.proto.graph.output:
         if output.type.WhichOneof("value") == "tensor_type":
             output.type.tensor_type.ClearField("shape")
-    return found
+    return shapeless
 
 
 def _with_shapes(candidate: Candidate) -> Candidate | None:

@@ -28,12 +28,12 @@ def _minimal_body(candidate: Candidate, outside: Outside, recorded: Candidate, b
     """Return the model with as few nodes in one body as show the failure."""
     size = max(1, len(_body(candidate, outside).node) // 2)
     while True:
-        found = bench.first(_without_groups(candidate, outside, recorded, size))
-        if found is not None:
-            candidate = found
+        accepted = bench.first(_without_groups(candidate, outside, recorded, size))
+        if accepted is not None:
+            candidate = accepted
         elif size == 1:
             return candidate
-        size = max(1, min(size if found is not None else size // 2, len(_body(candidate, outside).node)))
+        size = max(1, min(size if accepted is not None else size // 2, len(_body(candidate, outside).node)))
 
 
 def _body(candidate: Candidate, outside: Outside) -> GraphProto:
@@ -53,36 +53,38 @@ def _without(
     candidate: Candidate, outside: Outside, recorded: Candidate, gone: Sequence[int]
 ) -> Candidate | None:
     """Return the model without some nodes of a body; None if a value that they compute is not known."""
-    found = edited(candidate)
-    body = _body(found, outside)
-    lost = {name for place in gone for name in body.node[place].output if name}
-    kept = [node for place, node in enumerate(body.node) if place not in gone]
-    read = {name for node in kept for name in names_read(node)} | {value.name for value in body.output}
+    shorter = edited(candidate)
+    body = _body(shorter, outside)
+    lost = {name for index in gone for name in body.node[index].output if name}
+    remaining_nodes = [node for index, node in enumerate(body.node) if index not in gone]
+    read = {name for node in remaining_nodes for name in names_read(node)} | {
+        value.name for value in body.output
+    }
     for name in sorted(lost & read):
         value = recorded.values.array(outside.names[name])
         if value is None:
             return None
-        body.initializer.append(constant_tensor(name, value, found.model.weights))
-    replace_all(body.node, kept)
-    replace_all(body.initializer, [item for item in body.initializer if item.name in read])
-    return found
+        body.initializer.append(constant_tensor(name, value, shorter.model.weights))
+    replace_all(body.node, remaining_nodes)
+    replace_all(body.initializer, [tensor for tensor in body.initializer if tensor.name in read])
+    return shorter
 
 
 def bypassed_in_functions(candidate: Candidate) -> Iterator[Candidate | None]:
     """Yield the model without each node of its functions whose readers can read an input of the node instead."""
     for number, function in enumerate(candidate.proto.functions):
-        for place, node in enumerate(function.node):
+        for index, node in enumerate(function.node):
             if any(name in function.output for name in node.output):
                 continue
             for name in dict.fromkeys(filter(None, node.input)):
-                yield _bypassed(candidate, number, place, name)
+                yield _bypassed(candidate, number, index, name)
 
 
 def _bypassed(candidate: Candidate, number: int, place: int, name: str) -> Candidate:
-    found = edited(candidate)
-    nodes = found.proto.functions[number].node
+    shorter = edited(candidate)
+    nodes = shorter.proto.functions[number].node
     gone = [output for output in nodes[place].output if output]
     del nodes[place]
     for node in nodes:
         node.input[:] = [name if read in gone else read for read in node.input]
-    return found
+    return shorter

@@ -35,13 +35,13 @@ class Outside:
 
 def bodies_outside(candidate: Candidate) -> Iterator[Outside]:
     """Yield the model with each body in place of its node: a branch, or one iteration of a loop with its first values."""
-    for place, node in enumerate(candidate.proto.graph.node):
+    for index, node in enumerate(candidate.proto.graph.node):
         if node.op_type not in CONTROL_FLOW or not is_onnx(node.domain):
             continue
         for attribute, _, body in subgraphs(node):
-            found = _outside(candidate, place, attribute, body)
-            if found is not None:
-                yield found
+            outside = _outside(candidate, index, attribute, body)
+            if outside is not None:
+                yield outside
 
 
 def value_of(candidate: Candidate, name: str) -> Array | None:
@@ -60,18 +60,18 @@ def _outside(candidate: Candidate, place: int, attribute: str, body: GraphProto)
     node = candidate.proto.graph.node[place]
     if node.op_type != "If" and not candidate.is_static:
         return None
-    found = edited(candidate)
-    writer = _Writer(found, Names(found.proto))
+    unwrapped = edited(candidate)
+    writer = _Writer(unwrapped, Names(unwrapped.proto))
     entering = _entering(candidate, node, body)
     if entering is None:
         return None
     feed = writer.enter(body, entering, candidate)
     nodes = writer.write(body, _results(node, body))
-    graph = found.proto.graph
-    kept = list(graph.node)
-    replace_all(graph.node, [*kept[:place], *nodes, *kept[place + 1 :]])
+    graph = unwrapped.proto.graph
+    old_nodes = list(graph.node)
+    replace_all(graph.node, [*old_nodes[:place], *nodes, *old_nodes[place + 1 :]])
     _drop_unread(graph)
-    return Outside(candidate.with_model(found.model, feed), place, attribute, writer.renamed)
+    return Outside(candidate.with_model(unwrapped.model, feed), place, attribute, writer.renamed)
 
 
 def _results(node: NodeProto, body: GraphProto) -> list[tuple[str, str]]:
@@ -89,17 +89,17 @@ def _entering(candidate: Candidate, node: NodeProto, body: GraphProto) -> dict[s
     if node.op_type == "Loop":
         first: list[str | Array] = [np.array(0, np.int64), np.array(True)]
         return dict(zip(inner, [*first, *node.input[2:]], strict=False))
-    attributes = {item.name: item for item in node.attribute}
+    attributes = {attribute.name: attribute for attribute in node.attribute}
     count = attributes["num_scan_inputs"].i
     states = len(node.input) - count
     axes = list(attributes["scan_input_axes"].ints) if "scan_input_axes" in attributes else [0] * count
-    found: dict[str, str | Array] = dict(zip(inner, node.input[:states], strict=False))
+    values: dict[str, str | Array] = dict(zip(inner, node.input[:states], strict=False))
     for name, outer, axis in zip(inner[states:], node.input[states:], axes, strict=False):
         value = value_of(candidate, outer)
         if value is None or not value.shape[axis]:
             return None
-        found[name] = np.asarray(value.take(0, axis))
-    return found
+        values[name] = np.asarray(value.take(0, axis))
+    return values
 
 
 @dataclass
@@ -138,14 +138,14 @@ class _Writer:
 
     def write(self, body: GraphProto, results: Sequence[tuple[str, str]]) -> list[NodeProto]:
         """Return the nodes of the body, which compute the outputs of its node."""
-        made = {name for node in body.node for name in node.output if name}
+        computed_names = {name for node in body.node for name in node.output if name}
         copies: list[NodeProto] = []
         for inner, outer in results:
-            if inner in made and inner not in self.renamed:
+            if inner in computed_names and inner not in self.renamed:
                 self.renamed[inner] = outer
             else:
                 copies.append(onnx.helper.make_node("Identity", [inner], [outer]))
-        for name in sorted(made - self.renamed.keys()):
+        for name in sorted(computed_names - self.renamed.keys()):
             self.renamed[name] = self.fresh.fresh(name)
         return [_renamed(node, self.renamed) for node in (*body.node, *copies)]
 
@@ -178,7 +178,7 @@ def _drop_unread(graph: GraphProto) -> None:
     """Drop inputs and initializers that nothing reads, in place."""
     read = _read(graph.node) | {value.name for value in graph.output}
     replace_all(graph.input, [value for value in graph.input if value.name in read])
-    replace_all(graph.initializer, [item for item in graph.initializer if item.name in read])
+    replace_all(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
 
 
 def _read(nodes: Iterable[NodeProto]) -> set[str]:

@@ -26,7 +26,7 @@ def node_count(proto: onnx.ModelProto) -> int:
     """Return the number of nodes of a model, with those of sub-graphs and functions, without Constants."""
     nodes = [
         *nested_nodes(proto.graph.node),
-        *(node for item in proto.functions for node in nested_nodes(item.node)),
+        *(node for function in proto.functions for node in nested_nodes(function.node)),
     ]
     return sum(node.op_type != "Constant" for node in nodes)
 
@@ -57,8 +57,8 @@ class Candidate:
     def expected(self) -> Mapping[str, Any] | None:
         """The values of the outputs, None if one was not recorded."""
         names = [output.name for output in self.proto.graph.output]
-        found = {name: self.feed[name] if name in self.feed else self.values.get(name) for name in names}
-        return None if any(value is None for value in found.values()) else found
+        values = {name: self.feed[name] if name in self.feed else self.values.get(name) for name in names}
+        return None if any(value is None for value in values.values()) else values
 
     @cached_property
     def key(self) -> bytes:

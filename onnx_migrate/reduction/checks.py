@@ -136,10 +136,10 @@ class _CommandRunner:
         path, inputs = written(candidate, self._folder.path), self._folder.path / "inputs.npz"
         if self._check.needs_values:
             write_inputs(candidate.complete_feed(), inputs)
-        found = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
-        if found is not None and self._check.wanted not in ("", found.detail):
+        run_failure = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
+        if run_failure is not None and self._check.wanted not in ("", run_failure.detail):
             return None
-        return found
+        return run_failure
 
 
 def _run(command: str, seconds: float) -> Failure | None:
@@ -171,8 +171,8 @@ def _run(command: str, seconds: float) -> Failure | None:
 
 def _waited(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     """Return the exit code, None if the time is over. Raises Stopped."""
-    left = seconds_left()
-    end = time.monotonic() + (seconds if left is None else min(seconds, left))
+    remaining = seconds_left()
+    end = time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
     while True:
         check_cancelled()
         try:

@@ -67,16 +67,16 @@ def _smaller(size: int) -> list[int]:
 
 def _arrays(candidate: Candidate) -> dict[str, Array]:
     """Return the inputs and weights of a model, without integers that are sizes of a shape."""
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for value in fed_inputs(candidate.proto.graph):
         array = candidate.feed.get(value.name)
         if isinstance(array, np.ndarray):
-            found[value.name] = array
+            arrays[value.name] = array
     for tensor in candidate.proto.graph.initializer:
         array = _weight(candidate, tensor)
         if array is not None and not _is_shape(array):
-            found[tensor.name] = array
-    return found
+            arrays[tensor.name] = array
+    return arrays
 
 
 def _weight(candidate: Candidate, tensor: onnx.TensorProto) -> Array | None:
@@ -101,8 +101,8 @@ def _resized(
     """
     if all(arrays[name].shape == shape for name, shape in shapes.items()):
         return None
-    found = edited(candidate)
-    graph, feed = found.proto.graph, dict(candidate.feed)
+    resized = edited(candidate)
+    graph, feed = resized.proto.graph, dict(candidate.feed)
     smaller = {name: arrays[name][tuple(map(slice, shape))] for name, shape in shapes.items()}
     for value in fed_inputs(graph):
         if value.name in smaller:
@@ -110,10 +110,10 @@ def _resized(
             port = array_type(value.name, smaller[value.name], value.type.tensor_type.elem_type)
             if port is not None:
                 value.CopyFrom(port)
-    tensors = [_tensor(found, tensor, smaller, numbers) for tensor in graph.initializer]
+    tensors = [_tensor(resized, tensor, smaller, numbers) for tensor in graph.initializer]
     replace_all(graph.initializer, tensors)
     _replace_numbers(graph, numbers)
-    return found.with_model(found.model, feed)
+    return resized.with_model(resized.model, feed)
 
 
 def _tensor(
@@ -131,7 +131,7 @@ def _tensor(
     if not numbers or not tensor.dims or np.prod(tensor.dims) > 64 or tensor.data_type not in (6, 7):
         return tensor
     array = weights.array(tensor)
-    changed = np.array([numbers.get(int(item), int(item)) for item in array.reshape(-1)], array.dtype)
+    changed = np.array([numbers.get(int(number), int(number)) for number in array.reshape(-1)], array.dtype)
     return constant_tensor(tensor.name, changed.reshape(array.shape), weights)
 
 
@@ -148,6 +148,6 @@ def _replace_numbers(graph: onnx.GraphProto, numbers: Mapping[int, int]) -> None
             if attribute.type == AttributeProto.INT:
                 attribute.i = numbers.get(attribute.i, attribute.i)
             elif attribute.type == AttributeProto.INTS:
-                replaced = [numbers.get(item, item) for item in attribute.ints]
+                replaced = [numbers.get(number, number) for number in attribute.ints]
                 del attribute.ints[:]
                 attribute.ints.extend(replaced)

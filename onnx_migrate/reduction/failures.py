@@ -60,8 +60,8 @@ def error_line(text: str) -> str:
     """Return the last line of an output that reads like an error and like no warning, else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in reversed(lines) if not _WARNING.search(line)]
-    found = (line for sign in _SIGNS for line in errors if sign.search(line))
-    return next(found, lines[-1] if lines else "")
+    error_lines = (line for sign in _SIGNS for line in errors if sign.search(line))
+    return next(error_lines, lines[-1] if lines else "")
 
 
 @dataclass(frozen=True)

@@ -23,26 +23,26 @@ def few_nodes(candidate: Candidate, trials: Trials, text: str) -> Candidate:
     if len(parts.steps) <= 1:
         return candidate
     steps = _behind_named(parts, trials, text) or _behind_last(parts, trials)
-    found = parts.part(steps)
-    return found if found is not None and len(steps) < len(parts.steps) else candidate
+    smaller = parts.part(steps)
+    return smaller if smaller is not None and len(steps) < len(parts.steps) else candidate
 
 
 def without_single_nodes(candidate: Candidate, trials: Trials) -> Candidate:
     """Return a model that needs each of its nodes for the failure; the candidate itself if it does. Raises TimeOver."""
     parts = Parts(candidate)
     steps = _minimal(parts, parts.steps, trials)
-    found = parts.part(steps) if len(steps) < len(parts.steps) else None
-    return found or candidate
+    smaller = parts.part(steps) if len(steps) < len(parts.steps) else None
+    return smaller or candidate
 
 
 def _behind_named(parts: Parts, trials: Trials, text: str) -> list[int]:
     """Return the nodes that are needed for the failure at a node that the message names; [] if none of these shows it."""
-    for place in islice(_named(parts, text), _NAMED):
-        others = [each for each in parts.ancestors(parts.steps, [place]) if each != place]
-        if trials.accepts(parts.part([place])):
-            return [place]
-        if others and trials.accepts(parts.part([*others, place])):
-            return _with_needed(parts, [place], others, trials)
+    for index in islice(_named(parts, text), _NAMED):
+        others = [each for each in parts.ancestors(parts.steps, [index]) if each != index]
+        if trials.accepts(parts.part([index])):
+            return [index]
+        if others and trials.accepts(parts.part([*others, index])):
+            return _with_needed(parts, [index], others, trials)
     return []
 
 
@@ -53,15 +53,15 @@ def _named(parts: Parts, text: str) -> Iterator[int]:
         part.rstrip(".:") for word in words for part in ((word,) if isinstance(word, str) else word) if part
     }
     by_name = [
-        place
-        for place in parts.steps
-        if plain.intersection(filter(None, (parts.nodes[place].name, *parts.nodes[place].output)))
+        index
+        for index in parts.steps
+        if plain.intersection(filter(None, (parts.nodes[index].name, *parts.nodes[index].output)))
     ]
-    counts = Counter(parts.nodes[place].op_type for place in parts.steps)
+    counts = Counter(parts.nodes[index].op_type for index in parts.steps)
     operators = {word for part in plain for word in re.findall(r"\w+", part)} & counts.keys()
     rare = sorted(operators, key=lambda name: counts[name])
     by_operator = [
-        next(place for place in parts.steps if parts.nodes[place].op_type == name) for name in rare
+        next(index for index in parts.steps if parts.nodes[index].op_type == name) for name in rare
     ]
     yield from dict.fromkeys([*by_name[:_NAMED], *by_operator])
 
@@ -107,7 +107,7 @@ def _galloped(most: int, part: Callable[[int], Candidate | None], trials: Trials
     """Return the least number of nodes whose part shows the failure: with 1, 2, 4 … nodes, and then by bisection."""
     low, high = 0, 1
     while high < most:
-        sizes = [min(most, high << place) for place in range(trials.jobs)]
+        sizes = [min(most, high << exponent) for exponent in range(trials.jobs)]
         shown = trials.fail([part(size) for size in sizes])
         low = max((size for size, fails in zip(sizes, shown, strict=True) if not fails), default=low)
         if any(shown):
@@ -121,7 +121,7 @@ def _bisected(low: int, high: int, part: Callable[[int], Candidate | None], tria
     """Return the least number of nodes above `low` whose part shows the failure; that of `high` nodes does."""
     while high - low > 1:
         step = (high - low) / (trials.jobs + 1)
-        pivots = sorted({max(low + 1, round(low + step * place)) for place in range(1, trials.jobs + 1)})
+        pivots = sorted({max(low + 1, round(low + step * index)) for index in range(1, trials.jobs + 1)})
         shown = trials.fail([part(pivot) for pivot in pivots])
         high = next((pivot for pivot, fails in zip(pivots, shown, strict=True) if fails), high)
         below = (pivot for pivot, fails in zip(pivots, shown, strict=True) if not fails and pivot < high)
@@ -131,11 +131,11 @@ def _bisected(low: int, high: int, part: Callable[[int], Candidate | None], tria
 
 def _minimal(parts: Parts, steps: Sequence[int], trials: Trials) -> list[int]:
     """Return a subset that needs each of its nodes for the failure."""
-    kept = list(steps)
-    while len(kept) > 1:
-        rests = [kept[:place] + kept[place + 1 :] for place in reversed(range(len(kept)))]
-        found = trials.first(parts.part(rest) for rest in rests)
-        if found is None:
+    remaining = list(steps)
+    while len(remaining) > 1:
+        rests = [remaining[:index] + remaining[index + 1 :] for index in reversed(range(len(remaining)))]
+        accepted = trials.first(parts.part(rest) for rest in rests)
+        if accepted is None:
             break
-        kept = rests[found[0]]
-    return kept
+        remaining = rests[accepted[0]]
+    return remaining

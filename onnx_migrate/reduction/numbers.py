@@ -39,9 +39,11 @@ def simpler_numbers(candidate: Candidate) -> Iterator[Edit]:
 
 def _simplified(candidate: Candidate, names: Sequence[str], change: Change) -> Candidate | None:
     """Return the model with simpler numbers in these weights and inputs; None if they are simple."""
-    found = ((name, array) for name, array in _floats(candidate) if name in names and not _is_simple(array))
-    left = [name for name, array in found if not np.array_equal(change(name, array), array, equal_nan=True)]
-    return _changed(candidate, left, change) if left else None
+    arrays = ((name, array) for name, array in _floats(candidate) if name in names and not _is_simple(array))
+    changeable = [
+        name for name, array in arrays if not np.array_equal(change(name, array), array, equal_nan=True)
+    ]
+    return _changed(candidate, changeable, change) if changeable else None
 
 
 def _ones(_name: str, array: Array) -> Array:
@@ -78,19 +80,19 @@ def _rounded(_name: str, array: Array) -> Array:
 
 def _changed(candidate: Candidate, names: Iterable[str], change: Change) -> Candidate:
     """Return the model with changed numbers in these weights and inputs; `change` gets the name and the numbers."""
-    found, wanted = edited(candidate), {*names}
+    changed, wanted = edited(candidate), {*names}
     feed = {
         name: change(name, np.asarray(value)) if name in wanted else value
         for name, value in candidate.feed.items()
     }
-    for tensor in found.proto.graph.initializer:
+    for tensor in changed.proto.graph.initializer:
         if tensor.name in wanted:
             new = constant_tensor(
-                tensor.name, change(tensor.name, candidate.model.weights.array(tensor)), found.model.weights
+                tensor.name, change(tensor.name, candidate.model.weights.array(tensor)), changed.model.weights
             )
             new.data_type = tensor.data_type
             tensor.CopyFrom(new)
-    return candidate.with_model(found.model, feed)
+    return candidate.with_model(changed.model, feed)
 
 
 def strip_weights(candidate: Candidate, bench: Bench) -> tuple[Candidate, tuple[str, ...]]:
@@ -100,15 +102,15 @@ def strip_weights(candidate: Candidate, bench: Bench) -> tuple[Candidate, tuple[
     single numbers, and weights inside bodies and functions stay. Raises TimeOver.
     """
     names = [name for name, array in _weights(candidate)]
-    kept = list(_weights_of_bodies(candidate))
-    found = bench.first([_changed(candidate, names, _random)]) if names else candidate
-    if found is not None:
-        return found, tuple(kept)
+    kept_weights = list(_weights_of_bodies(candidate))
+    accepted = bench.first([_changed(candidate, names, _random)]) if names else candidate
+    if accepted is not None:
+        return accepted, tuple(kept_weights)
     for name in names:
-        found = bench.first([_changed(candidate, [name], _random)])
-        candidate = found or candidate
-        kept += [] if found is not None else [name]
-    return candidate, tuple(kept)
+        accepted = bench.first([_changed(candidate, [name], _random)])
+        candidate = accepted or candidate
+        kept_weights += [] if accepted is not None else [name]
+    return candidate, tuple(kept_weights)
 
 
 def _weights(candidate: Candidate) -> Iterator[tuple[str, Array]]:

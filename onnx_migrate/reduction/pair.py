@@ -73,20 +73,20 @@ def reduced_pair(
             values = recorded_values(_runnable(each), region.feed, own, settings)
             sides.append(Parts(Candidate(each, region.feed, values, is_static=True)))
         tried = 0
-        for tried, (one, two) in enumerate(_cuts(sides, region), 1):
-            error = _error(one, two, settings)
+        for tried, (part, two) in enumerate(_cuts(sides, region), 1):
+            error = _error(part, two, settings)
             if error >= min(_GROSS, _SHARE * region.error):
-                one, two = (replace(each, feed=dict(one.feed)) for each in (one, two))
-                return _result(models, (one, two), error, tried, time.monotonic() - start)
+                part, two = (replace(each, feed=dict(part.feed)) for each in (part, two))
+                return _result(models, (part, two), error, tried, time.monotonic() - start)
     return _result(models, (Candidate(models[0], region.feed), Candidate(models[1], region.feed)), region.error, tried,
                    time.monotonic() - start)  # fmt: skip
 
 
 def _valid(model: Model) -> Model:
-    found = accepted(model).copy()
-    sort_model(found.proto)
-    store_constants(found.proto)
-    return found
+    plain_model = accepted(model).copy()
+    sort_model(plain_model.proto)
+    store_constants(plain_model.proto)
+    return plain_model
 
 
 def _runnable(model: Model) -> Runnable:
@@ -107,14 +107,14 @@ def _region(models: Sequence[Model], settings: Settings) -> _Region:
             code="check-passes",
             hint="give inputs on which they differ (--input-data)",
         )
-    found: _Region = ending.value
-    return found
+    failing_region: _Region = ending.value
+    return failing_region
 
 
 def region(original: Runnable, other: Runnable, settings: Settings) -> _Region | None:
     """Find the region, in a child process."""
-    agreement, found = located(original, other, settings)
-    if found is None:
+    agreement, difference = located(original, other, settings)
+    if difference is None:
         return None
     side = agreement.original
     partners = {
@@ -124,7 +124,7 @@ def region(original: Runnable, other: Runnable, settings: Settings) -> _Region |
     }
     errors = [error for error in agreement.outputs.values() if np.isfinite(error)]
     worst = max(errors, default=1.0) if len(errors) == len(agreement.outputs) else 1.0
-    return _Region(found.region.original, found.region.other, partners, side.feed, worst)
+    return _Region(difference.region.original, difference.region.other, partners, side.feed, worst)
 
 
 def _cuts(sides: Sequence[Parts], region: _Region) -> Iterator[tuple[Candidate, Candidate]]:
@@ -136,17 +136,19 @@ def _cuts(sides: Sequence[Parts], region: _Region) -> Iterator[tuple[Candidate, 
     ]
     behind = [_behind(parts, steps) for parts, steps in zip(sides, inside, strict=True)]
     for steps, names in ((inside, ([ends[0]], [ends[1]])), (behind, (outputs, outputs))):
-        kept = [
+        kept_steps = [
             [name for name in group if parts.makers.get(name, -1) in {*own}]
             for parts, own, group in zip(sides, steps, names, strict=True)
         ]
-        one, two = (
+        part, two = (
             parts.part(own, group) if group else None
-            for parts, own, group in zip(sides, steps, kept, strict=True)
+            for parts, own, group in zip(sides, steps, kept_steps, strict=True)
         )
-        if one is None or two is None or len(kept[0]) != len(kept[1]):
+        if part is None or two is None or len(kept_steps[0]) != len(kept_steps[1]):
             continue
-        paired = _with_same_ports(one, two, dict(zip(kept[1], kept[0], strict=True)), region.partners)
+        paired = _with_same_ports(
+            part, two, dict(zip(kept_steps[1], kept_steps[0], strict=True)), region.partners
+        )
         if not (fault_of(paired[0].proto) or fault_of(paired[1].proto)):
             yield paired
 
@@ -158,13 +160,13 @@ def _makers(parts: Parts, names: Sequence[str]) -> list[int]:
 
 def _behind(parts: Parts, steps: Sequence[int]) -> list[int]:
     """Return these nodes and all that read from them."""
-    reached = {name for place in steps for name in parts.nodes[place].output if name}
-    found = {*steps}
-    for place in parts.steps:
-        if not reached.isdisjoint(parts.reads[place]):
-            found.add(place)
-            reached.update(filter(None, parts.nodes[place].output))
-    return sorted(found)
+    reached = {name for index in steps for name in parts.nodes[index].output if name}
+    steps_behind = {*steps}
+    for index in parts.steps:
+        if not reached.isdisjoint(parts.reads[index]):
+            steps_behind.add(index)
+            reached.update(filter(None, parts.nodes[index].output))
+    return sorted(steps_behind)
 
 
 def _with_same_ports(
@@ -196,8 +198,8 @@ def _with_same_ports(
     }
     rename_values(proto.graph, {**clashes, **renamed})
     replace_all(proto.graph.input, entering.values())
-    found = replace(two.model, proto=proto, weights=weights)
-    return one, Candidate(found, dict(one.feed), is_static=True)
+    paired_model = replace(two.model, proto=proto, weights=weights)
+    return one, Candidate(paired_model, dict(one.feed), is_static=True)
 
 
 def _error(one: Candidate, two: Candidate, settings: Settings) -> float:
@@ -218,15 +220,15 @@ def error_of(original: Runnable, other: Runnable, feed: Mapping[str, Any]) -> fl
     except EvaluationError:
         return 0.0
     pairs = [(sample_of(value), sample_of(runs[1].get(name))) for name, value in runs[0].items()]
-    errors = [one.error(two) for one, two in pairs if one is not None and two is not None]
+    errors = [part.error(two) for part, two in pairs if part is not None and two is not None]
     return max(errors, default=0.0)
 
 
 def _result(
     models: Sequence[Model], parts: tuple[Candidate, Candidate], error: float, tried: int, seconds: float
 ) -> Reduction:
-    one, two = parts
-    inputs, outputs = ports_of(one)
+    part, two = parts
+    inputs, outputs = ports_of(part)
     failure = Failure(
         "wrong", "numbers", f"the outputs differ by up to {error:.3g} of the largest value", error
     )
@@ -235,7 +237,7 @@ def _result(
         f" {', '.join(operators_of(two.proto))}"
     ]
     report = ReductionReport(
-        models[0].name, f"against {models[1].name}", failure, node_count(models[0].proto), node_count(one.proto),
-        tuple(operators_of(one.proto).items()), inputs, outputs, tried, 0, 0, seconds, True, False, (), tuple(notes),
+        models[0].name, f"against {models[1].name}", failure, node_count(models[0].proto), node_count(part.proto),
+        tuple(operators_of(part.proto).items()), inputs, outputs, tried, 0, 0, seconds, True, False, (), tuple(notes),
     )  # fmt: skip
-    return Reduction(report, one, None, two)
+    return Reduction(report, part, None, two)

@@ -31,9 +31,9 @@ _SHAPE_SIZE = 64
 
 def replace_all(field: Any, items: Iterable[Any]) -> None:
     """Give a repeated field these messages; some of them may be its own."""
-    kept = list(items)
+    entries = list(items)
     del field[:]
-    field.extend(kept)
+    field.extend(entries)
 
 
 def constant_tensor(name: str, value: np.ndarray[Any, Any], weights: Weights) -> onnx.TensorProto:
@@ -60,12 +60,12 @@ class Parts:
     def __init__(self, candidate: Candidate) -> None:
         self.whole = candidate
         self.nodes = list(candidate.proto.graph.node)
-        self.steps = [place for place, node in enumerate(self.nodes) if node.op_type != "Constant"]
+        self.steps = [index for index, node in enumerate(self.nodes) if node.op_type != "Constant"]
         """The nodes that compute something: Constants come along with their readers."""
         self._ports = Ports(candidate)
         self._constants = {
-            name: place
-            for place, node in enumerate(self.nodes)
+            name: index
+            for index, node in enumerate(self.nodes)
             if node.op_type == "Constant"
             for name in node.output
         }
@@ -78,7 +78,7 @@ class Parts:
     @cached_property
     def makers(self) -> dict[str, int]:
         """The node that computes each value."""
-        return {name: place for place, node in enumerate(self.nodes) for name in node.output if name}
+        return {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
 
     @cached_property
     def _used(self) -> frozenset[str]:
@@ -93,24 +93,24 @@ class Parts:
 
     def ancestors(self, steps: Sequence[int], ends: Sequence[int]) -> list[int]:
         """Return those of these nodes that the ends are computed from, with the ends."""
-        inside, found, waiting = set(steps), set(ends), list(ends)
+        inside, needed, waiting = set(steps), set(ends), list(ends)
         while waiting:
             for name in self.reads[waiting.pop()]:
-                place = self.makers.get(name, -1)
-                if place in inside and place not in found:
-                    found.add(place)
-                    waiting.append(place)
-        return sorted(found)
+                index = self.makers.get(name, -1)
+                if index in inside and index not in needed:
+                    needed.add(index)
+                    waiting.append(index)
+        return sorted(needed)
 
     def part(self, steps: Iterable[int], outputs: Sequence[str] = ()) -> Candidate | None:
         """Return the model of these nodes; None if there are none, or the type of a value at a cut is not known.
 
         The outputs are the values that no node reads, or `outputs` alone.
         """
-        places = sorted({*steps})
-        if not places:
+        indices = sorted({*steps})
+        if not indices:
             return None
-        cut = self._cut(places)
+        cut = self._cut(indices)
         proto = _frame_of(self.whole.proto)
         model = replace(self.whole.model, proto=proto, weights=self.whole.model.weights.copy(), as_given=None)
         feed = self._enter(cut, proto, model.weights)
@@ -126,12 +126,12 @@ class Parts:
     def _cut(self, places: Sequence[int]) -> _Cut:
         wanted = {*places}
         wanted.update(
-            self._constants[name] for place in places for name in self.reads[place] if name in self._constants
+            self._constants[name] for index in places for name in self.reads[index] if name in self._constants
         )
         ordered = sorted(wanted)
-        computed = frozenset(name for place in ordered for name in self.nodes[place].output if name)
-        read = (name for place in ordered for name in self.reads[place] if name not in computed)
-        return _Cut([self.nodes[place] for place in ordered], computed, tuple(dict.fromkeys(read)))
+        computed = frozenset(name for index in ordered for name in self.nodes[index].output if name)
+        read = (name for index in ordered for name in self.reads[index] if name not in computed)
+        return _Cut([self.nodes[index] for index in ordered], computed, tuple(dict.fromkeys(read)))
 
     def _enter(self, cut: _Cut, proto: onnx.ModelProto, weights: Weights) -> dict[str, Any] | None:
         """Add inputs and initializers for the values that the nodes read; return the values of the inputs."""
@@ -140,10 +140,10 @@ class Parts:
         stored = initializer_names(graph) - fed
         read = frozenset(cut.read)
         proto.graph.initializer.extend(
-            item for item in graph.initializer if item.name in read and item.name not in fed
+            tensor for tensor in graph.initializer if tensor.name in read and tensor.name not in fed
         )
         proto.graph.sparse_initializer.extend(
-            item for item in graph.sparse_initializer if item.values.name in read
+            tensor for tensor in graph.sparse_initializer if tensor.values.name in read
         )
         feed: dict[str, Any] = {}
         for name in cut.read:
@@ -182,14 +182,14 @@ class Parts:
         """Return the values that no node of the part reads, and outputs of the whole model."""
         inner = {name for node in cut.nodes for name in names_read(node)}
         own = {value.name for value in self.whole.proto.graph.output}
-        found: list[str] = []
+        free_names: list[str] = []
         for node in cut.nodes:
             free = [name for name in node.output if name and (name not in inner or name in own)]
             wanted = [name for name in free if name in self._used]
             if not wanted and not inner.intersection(node.output) and node.op_type != "Constant":
                 wanted = free[:1]
-            found += wanted
-        return found
+            free_names += wanted
+        return free_names
 
     def _keep_declarations(self, cut: _Cut, proto: onnx.ModelProto) -> None:
         """Keep the declared types of inner values."""
@@ -227,4 +227,7 @@ def _keep_functions(proto: onnx.ModelProto, whole: onnx.ModelProto) -> None:
     if whole.functions:
         proto.functions.extend(whole.functions)
         uncalled = uncalled_functions(proto)
-        replace_all(proto.functions, (item for item in proto.functions if function_key(item) not in uncalled))
+        replace_all(
+            proto.functions,
+            (function for function in proto.functions if function_key(function) not in uncalled),
+        )

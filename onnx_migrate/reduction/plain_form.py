@@ -40,9 +40,9 @@ def inlined(candidate: Candidate) -> Candidate | None:
 
 def with_initializers(candidate: Candidate) -> Candidate:
     """Return a model in which initializers stand for the Constants of the main graph, and are not listed as inputs."""
-    found = edited(candidate)
-    store_constants(found.proto)
-    return replace(found, values=candidate.values)
+    stored = edited(candidate)
+    store_constants(stored.proto)
+    return replace(stored, values=candidate.values)
 
 
 def store_constants(proto: onnx.ModelProto) -> None:
@@ -50,15 +50,15 @@ def store_constants(proto: onnx.ModelProto) -> None:
     graph = proto.graph
     proto.ir_version = max(4, proto.ir_version)
     unlist_initializers(graph)
-    kept = []
+    other_nodes = []
     for node in graph.node:
         tensor = _tensor_of(node)
         if tensor is None:
-            kept.append(node)
+            other_nodes.append(node)
         else:
             graph.initializer.append(tensor)
             graph.initializer[-1].name = node.output[0]
-    replace_all(graph.node, kept)
+    replace_all(graph.node, other_nodes)
 
 
 def _tensor_of(node: onnx.NodeProto) -> onnx.TensorProto | None:
@@ -81,18 +81,18 @@ def _tensor_of(node: onnx.NodeProto) -> onnx.TensorProto | None:
 
 def with_fixed_sizes(candidate: Candidate) -> Candidate | None:
     """Return a model whose inputs have the sizes of the feed, without declared inner types."""
-    found = edited(candidate)
+    sized = edited(candidate)
     if candidate.values.stored:  # the recorded values have the types
-        del found.proto.graph.value_info[:]
-    fixed = Candidate(found.model, found.feed, candidate.values, is_static=True)
+        del sized.proto.graph.value_info[:]
+    fixed = Candidate(sized.model, sized.feed, candidate.values, is_static=True)
     parts = Parts(fixed)
     return parts.part(parts.steps)
 
 
 def without_notes(candidate: Candidate) -> Candidate:
     """Return a model without texts about its origin, unused imports and unused initializers."""
-    found = edited(candidate)
-    proto = found.proto
+    plain = edited(candidate)
+    proto = plain.proto
     for name in (
         "doc_string",
         "producer_name",
@@ -113,43 +113,45 @@ def without_notes(candidate: Candidate) -> Candidate:
     } | {""}
     replace_all(
         proto.opset_import,
-        [item for item in proto.opset_import if ("" if is_onnx(item.domain) else item.domain) in used],
+        [entry for entry in proto.opset_import if ("" if is_onnx(entry.domain) else entry.domain) in used],
     )
     read = values_read(proto.graph, proto.ir_version)
-    replace_all(proto.graph.initializer, [item for item in proto.graph.initializer if item.name in read])
-    return replace(found, values=candidate.values)
+    replace_all(proto.graph.initializer, [entry for entry in proto.graph.initializer if entry.name in read])
+    return replace(plain, values=candidate.values)
 
 
 def fewer_outputs(candidate: Candidate) -> Iterator[Candidate | None]:
     """Yield the model without each of its outputs, if there are several, and without secondary outputs of nodes."""
     graph = candidate.proto.graph
-    for place in range(len(graph.output)) if len(graph.output) > 1 else ():
-        found = edited(candidate)
-        del found.proto.graph.output[place]
-        yield found
+    for index in range(len(graph.output)) if len(graph.output) > 1 else ():
+        smaller = edited(candidate)
+        del smaller.proto.graph.output[index]
+        yield smaller
     used = {name for node in graph.node for name in names_read(node)} | {value.name for value in graph.output}
-    for place, node in enumerate(graph.node):
+    for index, node in enumerate(graph.node):
         free = [at for at, name in enumerate(node.output) if at and name and name not in used]
         if free:
-            found = edited(candidate)
-            outputs = found.proto.graph.node[place].output
+            smaller = edited(candidate)
+            outputs = smaller.proto.graph.node[index].output
             for at in free:
                 outputs[at] = ""
             while outputs and not outputs[-1]:
                 del outputs[-1]
-            yield found
+            yield smaller
 
 
 def fewer_settings(candidate: Candidate) -> Iterator[Edit]:
     """Yield edits that drop the optional attributes and inputs of the nodes: first all attributes, then one each."""
     nodes = candidate.proto.graph.node
-    places = [(place, name) for place, node in enumerate(nodes) for name in _optional(candidate.proto, node)]
-    if len(places) > 1:
-        yield partial(_without, places=places)
-    yield from (partial(_without, places=[pair]) for pair in places)
-    for place, node in enumerate(nodes):
+    attribute_names = [
+        (index, name) for index, node in enumerate(nodes) for name in _optional(candidate.proto, node)
+    ]
+    if len(attribute_names) > 1:
+        yield partial(_without, places=attribute_names)
+    yield from (partial(_without, places=[pair]) for pair in attribute_names)
+    for index, node in enumerate(nodes):
         inputs = (at for at in reversed(range(1, len(node.input))) if node.input[at])
-        yield from (partial(_without_input, place=place, at=at) for at in inputs)
+        yield from (partial(_without_input, place=index, at=at) for at in inputs)
 
 
 def _optional(proto: onnx.ModelProto, node: onnx.NodeProto) -> list[str]:
@@ -162,44 +164,47 @@ def _optional(proto: onnx.ModelProto, node: onnx.NodeProto) -> list[str]:
         schema = onnx.defs.get_schema(node.op_type, version, "" if is_onnx(node.domain) else node.domain)
     except onnx.defs.SchemaError:
         return []
-    known = schema.attributes
-    named = (item for item in node.attribute if item.type not in graphs and item.name in known)
-    return [item.name for item in named if not known[item.name].required]
+    formal = schema.attributes
+    named = (
+        attribute for attribute in node.attribute if attribute.type not in graphs and attribute.name in formal
+    )
+    return [attribute.name for attribute in named if not formal[attribute.name].required]
 
 
 def _without(candidate: Candidate, places: list[tuple[int, str]]) -> Candidate | None:
     """Return the model without these attributes of nodes; None if it has none of them."""
     nodes = candidate.proto.graph.node
-    if not any(item.name == name for place, name in places for item in nodes[place].attribute):
+    if not any(attribute.name == name for index, name in places for attribute in nodes[index].attribute):
         return None
-    found = edited(candidate)
-    for place, name in places:
-        node = found.proto.graph.node[place]
-        replace_all(node.attribute, [item for item in node.attribute if item.name != name])
-    return found
+    smaller = edited(candidate)
+    for index, name in places:
+        node = smaller.proto.graph.node[index]
+        replace_all(node.attribute, [attribute for attribute in node.attribute if attribute.name != name])
+    return smaller
 
 
 def _without_input(candidate: Candidate, place: int, at: int) -> Candidate:
     """Return the model with one input of a node omitted."""
-    found = edited(candidate)
-    graph = found.proto.graph
+    smaller = edited(candidate)
+    graph = smaller.proto.graph
     inputs = graph.node[place].input
     inputs[at] = ""
     while inputs and not inputs[-1]:
         del inputs[-1]
-    return _without_unread(found)
+    return _without_unread(smaller)
 
 
 def _without_unread(candidate: Candidate) -> Candidate:
     """Drop the inputs and initializers that nothing reads, in place."""
     graph = candidate.proto.graph
     read = {name for node in graph.node for name in names_read(node)} | {value.name for value in graph.output}
-    replace_all(graph.initializer, [item for item in graph.initializer if item.name in read])
+    replace_all(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
     replace_all(
-        graph.sparse_initializer, [item for item in graph.sparse_initializer if item.values.name in read]
+        graph.sparse_initializer,
+        [tensor for tensor in graph.sparse_initializer if tensor.values.name in read],
     )
-    kept = read | initializer_names(graph)
-    replace_all(graph.input, [value for value in graph.input if value.name in kept])
+    read_names = read | initializer_names(graph)
+    replace_all(graph.input, [value for value in graph.input if value.name in read_names])
     return candidate
 
 
@@ -208,13 +213,13 @@ def bypassed(candidate: Candidate) -> Iterator[Candidate | None]:
     graph = candidate.proto.graph
     read = [names_read(node) for node in graph.node]
     ends = {value.name for value in graph.output}
-    for place, node in enumerate(graph.node):
+    for index, node in enumerate(graph.node):
         output = node.output[0] if node.output else ""
         if output in ends or not any(output in names for names in read):
             continue
         for name in dict.fromkeys(filter(None, node.input)):
             if _alike(candidate, name, output):
-                yield _bypassed(candidate, place, name)
+                yield _bypassed(candidate, index, name)
 
 
 def _alike(candidate: Candidate, one: str, other: str) -> bool:
@@ -227,13 +232,13 @@ def _alike(candidate: Candidate, one: str, other: str) -> bool:
 
 
 def _bypassed(candidate: Candidate, place: int, name: str) -> Candidate:
-    found = edited(candidate)
-    graph = found.proto.graph
+    smaller = edited(candidate)
+    graph = smaller.proto.graph
     gone = graph.node[place].output[0]
     del graph.node[place]
-    for located in bodies(found.proto):
+    for located in bodies(smaller.proto):
         for node in located.body.node:
             for at, read in enumerate(node.input):
                 if read == gone:
                     node.input[at] = name
-    return _without_unread(found)
+    return _without_unread(smaller)

@@ -41,11 +41,11 @@ class Ports:
         """Return the declaration of a value as an input or output; None if its type is not known."""
         candidate = self._candidate
         recorded = candidate.feed.get(name) if name in candidate.feed else candidate.values.array(name)
-        known = self._inferred.get(name)
-        if candidate.is_static or known is None or _contradicts(known, recorded):
-            element = known.type.tensor_type.elem_type if known is not None else 0
-            return array_type(name, recorded, element) or (known if _is_typed(known) else None)
-        return known if _is_typed(known) else array_type(name, recorded)
+        inferred = self._inferred.get(name)
+        if candidate.is_static or inferred is None or _contradicts(inferred, recorded):
+            element = inferred.type.tensor_type.elem_type if inferred is not None else 0
+            return array_type(name, recorded, element) or (inferred if _is_typed(inferred) else None)
+        return inferred if _is_typed(inferred) else array_type(name, recorded)
 
     @cached_property
     def _inferred(self) -> dict[str, onnx.ValueInfoProto]:
@@ -54,8 +54,8 @@ class Ports:
             graph = infer_shapes(skeleton(proto)).graph
         except InferenceError:
             graph = proto.graph
-        found = {value.name: _without_unknown_symbols(value) for value in graph.value_info}
-        return found | {
+        types = {value.name: _without_unknown_symbols(value) for value in graph.value_info}
+        return types | {
             value.name: value for value in (*graph.output, *graph.input) if value.type.WhichOneof("value")
         }
 

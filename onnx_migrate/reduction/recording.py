@@ -68,8 +68,8 @@ def feeds_of(runnable: Runnable, settings: Settings) -> Feeds:
     """Return the inputs of a model: the user's, or random ones that it runs on. Raises UsageError for inputs that do not fit."""
     ending = settings.alone.call(f"{__name__}:run_feeds", runnable, settings.for_child)
     if isinstance(ending, Returned):
-        found: Feeds = ending.value
-        return found
+        feeds: Feeds = ending.value
+        return feeds
     if (error := getattr(ending, "error", None)) is not None:
         raise error
     reason = interruption(ending)  # for example, the model crashes ONNX Runtime
@@ -119,8 +119,8 @@ def recorded_values(runnable: Runnable, feed: Mapping[str, Any], folder: Path, s
     """Run a model in a child process and return its values; large ones are written into the folder."""
     ending = settings.alone.call(f"{__name__}:record", runnable, feed, folder)
     if isinstance(ending, Returned):
-        found: Values = ending.value
-        return found
+        values: Values = ending.value
+        return values
     return Values(reason=interruption(ending))
 
 
@@ -142,8 +142,8 @@ def record(runnable: Runnable, feed: Mapping[str, Any], folder: Path) -> Values:
 def _types(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> ValueTypes:
     """Return the sizes of the values; one that inference does not find has the mean size of the others."""
     types = ValueTypes(runnable.model, shapes_of(feed))
-    known = [types.sizes[name] for name in names if name in types.sizes]
-    mean = sum(known) // len(known) if known else _IN_MEMORY
+    known_sizes = [types.sizes[name] for name in names if name in types.sizes]
+    mean = sum(known_sizes) // len(known_sizes) if known_sizes else _IN_MEMORY
     types.sizes.update({name: mean for name in names if name not in types.sizes})
     return types
 
@@ -151,7 +151,7 @@ def _types(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> Val
 def _run(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
     """Return the values of one part, those that a runtime can return. Raises EvaluationError if the model does not run."""
     try:
-        found = open_model(runnable, UNOPTIMIZED, names).run(feed)
+        outputs = open_model(runnable, UNOPTIMIZED, names).run(feed)
     except EvaluationError:
         try:  # ONNX Runtime cannot return every value of an inner type
             open_model(runnable, UNOPTIMIZED).run(feed)
@@ -163,7 +163,7 @@ def _run(runnable: Runnable, feed: Mapping[str, Any], names: list[str]) -> dict[
             return {}
         half = len(names) // 2
         return {**_run(runnable, feed, names[:half]), **_run(runnable, feed, names[half:])}
-    return {name: found[name] for name in names if name in found}
+    return {name: outputs[name] for name in names if name in outputs}
 
 
 def _stored(value: Any, path: Path) -> Stored:

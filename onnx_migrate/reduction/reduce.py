@@ -93,10 +93,10 @@ def reduce(
         reporter = Reporter(progress, {"reduce": "looking for the smallest model"})
         reporter.stage("reduce")
         loaded = files.load(model)
-        given = None if input_data is None else GivenInputs(
+        given_inputs = None if input_data is None else GivenInputs(
             input_data, mean=mean, std=std, layout=layout, most=_INPUTS
         ).bind(loaded.proto)  # fmt: skip
-        settings = Settings(given, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        settings = Settings(given_inputs, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
         if against is not None:
             if check or check_exit or run_in or message or any_failure or strip_weights:
                 raise UsageError(
@@ -155,16 +155,16 @@ class _Run:
         self._trials.kept = KeptFailure(failure, names, message, any_failure or own_exit)
         self._trials.best = candidate
         bench = Bench(self._trials, self._settings, runs_here=not feeds.reason)
-        kept: tuple[str, ...] = ()
+        kept_weights: tuple[str, ...] = ()
         finished = True
         try:
             candidate = smallest(candidate, bench)
             if strip:
-                candidate, kept = with_random_weights(candidate, bench)
+                candidate, kept_weights = with_random_weights(candidate, bench)
         except TimeOver:
             finished = False
             candidate = self._trials.best or candidate
-        return self._result(candidate, finished=finished, stripped=strip and finished, kept=kept)
+        return self._result(candidate, finished=finished, stripped=strip and finished, kept=kept_weights)
 
     def _sorted(self) -> Model:
         """Return the model with its nodes in order, repaired if onnx-migrate can do that."""
@@ -187,13 +187,13 @@ class _Run:
 
     def _failing(self, base: Model, feeds: Feeds, message: str) -> tuple[Candidate, Failure]:
         """Return the original with inputs on which it fails, and the failure. Raises UsageError."""
-        found = (
+        failing_inputs = (
             [*zip(feeds.feeds, feeds.outputs, strict=True)]
             if feeds.outputs
             else [(feed, {}) for feed in feeds.feeds]
         )
         path = self._model.origin[0] if self._model.origin and "://" not in self._model.origin[0] else ""
-        tried = (found if self._check.needs_values else found[:1]) or [({}, {})]
+        tried = (failing_inputs if self._check.needs_values else failing_inputs[:1]) or [({}, {})]
         last: Failure | None = None
         for feed, outputs in tried:
             original = Candidate(replace(self._model), feed, Values(dict(outputs)), path=path)

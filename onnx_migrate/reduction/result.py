@@ -82,8 +82,8 @@ class ReductionReport:
         if not self.finished:
             yield "  the time limit ended the search: a smaller model may exist"
         if self.stripped:
-            kept = first_of([*map(repr, self.kept_weights)], _SHOWN)
-            yield f"  weights   random, except {kept}" if kept else "  weights   random"
+            kept_names = first_of([*map(repr, self.kept_weights)], _SHOWN)
+            yield f"  weights   random, except {kept_names}" if kept_names else "  weights   random"
         yield from (f"  {note}" for note in self.notes)
 
     def __str__(self) -> str:
@@ -153,9 +153,9 @@ class Reduction:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        found = {name: value for name, value in self.inputs.items() if isinstance(value, np.ndarray)}
+        arrays = {name: value for name, value in self.inputs.items() if isinstance(value, np.ndarray)}
         return {
-            name: value.astype("U") if value.dtype.kind == "O" else value for name, value in found.items()
+            name: value.astype("U") if value.dtype.kind == "O" else value for name, value in arrays.items()
         }
 
     def _npz(self) -> bytes:

@@ -69,10 +69,10 @@ class _RuntimeRunner:
         process = self._started()
         try:
             process.load(path, feed, names)
-            found = process.run(feed)
+            outputs = process.run(feed)
         except (EvaluationError, MemoryError) as error:
             return self._ended(process, error)
-        return self._wrong(candidate.expected, found)
+        return self._wrong(candidate.expected, outputs)
 
     def _started(self) -> ForeignProcess:
         if self._process is None:

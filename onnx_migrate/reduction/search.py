@@ -27,10 +27,10 @@ _FEW = 20
 
 def smallest(candidate: Candidate, bench: Bench) -> Candidate:
     """Return the smallest model found that shows the failure. Raises TimeOver; `bench.trials.best` is then the result."""
-    kept = bench.trials.kept
-    assert kept is not None
+    kept_failure = bench.trials.kept
+    assert kept_failure is not None
     candidate = plain(bench.renewed(candidate) or candidate, bench)
-    candidate = few_nodes(candidate, bench.trials, kept.failure.text)
+    candidate = few_nodes(candidate, bench.trials, kept_failure.failure.text)
     candidate = _with_bodies(candidate, bench)
     if node_count(candidate.proto) > _FEW:
         return _noteless(candidate, bench)
@@ -54,20 +54,20 @@ def plain(candidate: Candidate, bench: Bench) -> Candidate:
     stored = with_initializers(candidate)
     fixed = with_fixed_sizes(stored)
     every = None if fixed is None else without_notes(fixed)
-    found = bench.trials.first([every, fixed, stored, with_fixed_sizes(candidate)])
-    return found[1] if found is not None else candidate
+    accepted = bench.trials.first([every, fixed, stored, with_fixed_sizes(candidate)])
+    return accepted[1] if accepted is not None else candidate
 
 
 def _with_bodies(candidate: Candidate, bench: Bench) -> Candidate:
     """Return a model without If, Loop and Scan if a body shows the failure; otherwise with few nodes in the bodies."""
     while True:
-        found = bench.first(outside.candidate for outside in bodies_outside(candidate))
-        if found is None:
+        accepted = bench.first(outside.candidate for outside in bodies_outside(candidate))
+        if accepted is None:
             return fewer_inner_nodes(candidate, bench)
-        candidate = few_nodes(found, bench.trials, "")
+        candidate = few_nodes(accepted, bench.trials, "")
 
 
 def _noteless(candidate: Candidate, bench: Bench) -> Candidate:
     """Return the model without texts about its origin, if it shows the failure without them."""
-    found = without_notes(candidate)
-    return found if bench.trials.accepts(found) else candidate
+    noteless = without_notes(candidate)
+    return noteless if bench.trials.accepts(noteless) else candidate

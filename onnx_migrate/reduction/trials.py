@@ -40,9 +40,9 @@ class _Lane:
         """Check a candidate, in the thread if there is one."""
         if self._threads is not None:
             return self._threads.submit(contextvars.copy_context().run, self._failure, candidate)
-        done: Future[Failure | None] = Future()
-        done.set_result(self._failure(candidate))
-        return done
+        finished: Future[Failure | None] = Future()
+        finished.set_result(self._failure(candidate))
+        return finished
 
     def _failure(self, candidate: Candidate) -> Failure | None:
         if self._runner is None:
@@ -121,10 +121,11 @@ class Trials:
     def fail(self, candidates: Sequence[Candidate | None]) -> list[bool]:
         """Return which candidates are valid and show the failure. Raises TimeOver."""
         valid = [candidate for candidate in candidates if candidate is not None and self._is_valid(candidate)]
-        found = dict(zip(map(id, valid), self.failures(valid), strict=True))
+        failures = dict(zip(map(id, valid), self.failures(valid), strict=True))
         assert self.kept is not None
         shown = [
-            candidate is not None and self.kept.is_same(found.get(id(candidate))) for candidate in candidates
+            candidate is not None and self.kept.is_same(failures.get(id(candidate)))
+            for candidate in candidates
         ]
         for candidate, is_shown in zip(candidates, shown, strict=True):
             if is_shown and candidate is not None and (self.best is None or candidate.size < self.best.size):
@@ -141,9 +142,9 @@ class Trials:
     def first(self, candidates: Iterable[Candidate | None]) -> tuple[int, Candidate] | None:
         """Return the first candidate that shows the failure, with its position; None if none does. Raises TimeOver."""
         for start, batch in _batches(candidates, self.jobs):
-            for place, (candidate, fails) in enumerate(zip(batch, self.fail(batch), strict=True)):
+            for index, (candidate, fails) in enumerate(zip(batch, self.fail(batch), strict=True)):
                 if fails and candidate is not None:
-                    return start + place, candidate
+                    return start + index, candidate
         return None
 
     def accepts(self, candidate: Candidate | None) -> bool:

@@ -57,9 +57,9 @@ def _without_references(proto: onnx.ModelProto) -> onnx.ModelProto:
         for tensor in external
         if tensor.name not in listed
     )
-    kept = [tensor for tensor in graph.initializer if tensor.name not in names]
+    remaining_tensors = [tensor for tensor in graph.initializer if tensor.name not in names]
     del graph.initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(remaining_tensors)
     for tensor in _external(copy):
         size = byte_size(tensor.dims, tensor.data_type) or 0
         tensor.ClearField("data_location")

@@ -170,7 +170,7 @@ def _attribute(kind: type, path: str, inner: str = "", *, or_null: bool = False)
     absent = False
     for name in before:
         kind, optional = _without_none(_hint(kind, name))
-        # An attribute on the way may be None.
+        # Any attribute of the path may be None.
         absent |= optional
     hint = _hint(kind, last)
     if or_null:

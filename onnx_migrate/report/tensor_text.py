@@ -94,7 +94,7 @@ def _digest(tensor: TensorProto, weights: Weights | None) -> str:
     else:
         whole = TensorProto()
         whole.CopyFrom(tensor)
-        # The typed fields are brought into one form, so that equal tensors have equal digests.
+        # Raw data is one form for all typed fields, so equal tensors have equal digests.
         data = numpy_helper.from_array(numpy_helper.to_array(whole)).raw_data
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 

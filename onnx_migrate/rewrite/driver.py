@@ -128,7 +128,7 @@ class Driver:
         try:
             rewriters = self._rewrite(node, scope, version, new)
         except MigrateError as error:
-            # The node stays as it was, and the visitor decides whether the error ends the pass.
+            # The node stays unchanged, and the visitor decides whether the error ends the pass.
             self.visitor.handle_refusal(error)
             new.nodes[first:] = [node]
             return False

@@ -511,7 +511,7 @@ class Writer:
                 if own is not None and formal is not None and formal.variable == own.variable:
                     return operand
                 first = operand if first is None else first
-        # An input that accepts only integers is an index, and takes no type from its partners.
+        # An input that accepts only integers is an index, so its type is independent.
         return None if own is not None and own.allowed <= _INDICES else first
 
     def _formal(self, operator: str, index: int, *, output: bool = False) -> Formal | None:

@@ -162,7 +162,7 @@ class Op(Writer):
         """
         then, other = self._branches(then, other)
         dtype = then.need_dtype()
-        # Where exists from opset 9 on.
+        # Models have the operator Where since opset 9.
         if self.version < 9 or dtype == _T.BOOL:
             return self.select_without_where(condition, then, other)
         if dtype in INTEGERS and dtype not in _WHERE_KERNELS:

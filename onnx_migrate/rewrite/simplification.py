@@ -195,7 +195,7 @@ class _Fates:
     ) -> tuple[str, str]:
         """Return the fate of a node, given the value that the readers of its output read now."""
         value = next(self._in_place(outputs, readers), None)
-        # Nobody reads another value in its place, so the node had no effect.
+        # Readers use no other value instead, so the node had no effect.
         if value is None:
             return REMOVED, ""
         self._stands.update(dict.fromkeys(outputs, value))

@@ -121,7 +121,7 @@ class Transfer:
         try:
             while not call_ended.wait(pause):
                 check_cancelled()
-                # Short calls end at once, and long ones are looked at rarely.
+                # Longer pauses make the checks of a long call cheap.
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 moved = max(size(), self._told)
                 # Slow but steady transfers are no stall.

@@ -174,7 +174,7 @@ def retyping(
             (changing if text in formal.allowed else staying).add(formal.variable)
     # These operators name their output type in an attribute.
     stated = not domain and operator in TYPE_BY_ATTRIBUTE
-    # Operators of _ALL_ALIKE compute all outputs in one type, whatever their type variables say.
+    # Operators of _ALL_ALIKE compute all outputs in one type, despite their type variables.
     found_outputs = []
     for formal, changes in _formals(operator_constraints, outputs, output=True):
         alike = stated or (operator in _ALL_ALIKE and not domain and bool(changing))

@@ -133,7 +133,7 @@ def substitute_for_inference(nodes: Iterable[onnx.NodeProto], opset: int) -> Non
             del node.attribute[:], node.input[1:], node.output[1:]
         elif operator is not None and operator.name == "Crop":
             limits = _limits_of(node)
-            # Without readable limits the sizes are unknown, and so is the output's shape.
+            # Without readable limits, the output's shape is unknown.
             if limits is None:
                 continue
             node.op_type = "Slice"

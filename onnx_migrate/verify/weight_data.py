@@ -232,7 +232,7 @@ def _factors(energy: Array, product: Array) -> Iterator[Array]:
     # The row with the largest products gives the best start.
     largest = np.argmax(np.abs(product).sum(1))
     column = np.nan_to_num(product[largest] / energy[largest])
-    # Alternating least squares converge to the factors of both.
+    # Each round of least squares brings both factors closer.
     for _ in range(_STEPS):
         row = np.nan_to_num(product @ column / (energy @ column**2))
         column = np.nan_to_num(row @ product / (row**2 @ energy))

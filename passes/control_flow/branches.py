@@ -78,7 +78,7 @@ def branch(at: Evaluator, node: onnx.NodeProto, env: Env) -> list[Held]:
     extra = _extra(at, at.rw.preceding[start:])
     chosen = at.tensor(env, node.input[0])
     if at.rw.shape(chosen) != ():
-        # Where needs a condition that broadcasts, so it becomes a scalar.
+        # A scalar condition works with values of any shape.
         chosen = at.name_of(at.op.Reshape(at.value(chosen), np.zeros(0, np.int64)))
     results = [
         _choice(at, chosen, then_value, other)
@@ -118,7 +118,7 @@ def _other(
         None,
     )
     name, error = next(iter(failing.items()))
-    # The outer branch may be left out as a whole.
+    # The caller may remove the whole outer branch.
     if working is None and at.guard is not None:
         raise error
     if working is None:
@@ -150,7 +150,7 @@ def _choice(at: Evaluator, condition: str, one: Held, other: Held) -> Held:
             code="sequences",
         )
     shapes = at.static(one), at.static(other)
-    # Where would broadcast one value to the shape of the other.
+    # With different shapes, the operator Where would broadcast one value.
     if None in shapes or shapes[0] != shapes[1]:
         texts = [
             str(list(shape)) if shape is not None else "of unknown dims"

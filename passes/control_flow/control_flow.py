@@ -105,7 +105,7 @@ class ControlFlow(FittingPass):
                     subject=error.where.node if error.where else "",
                     severity="warning",
                 )
-            # With best effort, the model stays as it was.
+            # With best effort, the model stays unchanged.
             return whole
         if refusals:
             raise _one(refusals)

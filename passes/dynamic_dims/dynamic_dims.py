@@ -66,7 +66,7 @@ class DynamicDims(AdvisingPass):
             part = plan.only({*works, symbol})
             if part == plan.only(symbols) or retry.is_over:
                 break
-            if retry.holds({item.name: self._for_dims(item, part) for item in retry.passes}):
+            if retry.holds({step.name: self._for_dims(step, part) for step in retry.passes}):
                 works.append(symbol)
         return works
 
@@ -74,8 +74,8 @@ class DynamicDims(AdvisingPass):
         """Return a pass of the pipeline as it must run when these dims become dynamic: this pass and others get the dims."""
         if item is self:
             return replace(self, dynamic=plan.texts(), batch="")
-        given: Any = item
-        changed: Pass = replace(given, dynamic=plan.texts()) if hasattr(item, "dynamic") else item
+        untyped: Any = item
+        changed: Pass = replace(untyped, dynamic=plan.texts()) if hasattr(item, "dynamic") else item
         return changed
 
     def run(self, model: Model, log: ChangeLog) -> Model:

@@ -56,21 +56,21 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
     stays open, since its length might change at sizes that were not tried. A dim that changes with several symbols is
     their expression, if exactly one expression gives all the lengths that inference returned.
     """
-    found = inferred_outputs(proto)
-    if not frozen or all(dims is not None and None not in dims for dims in found.values()):
-        return OutputDims(found)
+    dims_by_output = inferred_outputs(proto)
+    if not frozen or all(dims is not None and None not in dims for dims in dims_by_output.values()):
+        return OutputDims(dims_by_output)
     (_, base), *samples = _samples(proto, frozen)
     result = OutputDims({})
-    for name, dims in found.items():
+    for name, dims in dims_by_output.items():
         numbers = base.get(name)
         if numbers is None:
             result.dims[name] = dims
             result.unknown.extend((name, axis) for axis in range(len(dims or ())))
             continue
-        known: list[int | str | None] = [None] * len(numbers)
+        output_dims: list[int | str | None] = [None] * len(numbers)
         if dims is not None and len(dims) == len(numbers):
-            known = [*dims]
-        for axis in (axis for axis, dim in enumerate(known) if dim is None):
+            output_dims = [*dims]
+        for axis in (axis for axis, dim in enumerate(output_dims) if dim is None):
             number = numbers[axis]
             runs = []
             for sizes, shapes in samples:
@@ -81,12 +81,12 @@ def symbolic_outputs(proto: onnx.ModelProto, frozen: Mapping[str, int], batch: S
             if not isinstance(number, int) or any(len(lengths.of(symbol)) < 2 for symbol in frozen):
                 result.unknown.append((name, axis))
                 continue
-            known[axis] = _dim(lengths, only_batch=batch >= frozen.keys())
-            for symbol in sorted({*lengths.changes} - {known[axis]}):
+            output_dims[axis] = _dim(lengths, only_batch=batch >= frozen.keys())
+            for symbol in sorted({*lengths.changes} - {output_dims[axis]}):
                 result.computed.setdefault(symbol, []).append((name, axis))
-            if known[axis] is None:
-                known[axis] = formula(lengths)
-        result.dims[name] = tuple(known)
+            if output_dims[axis] is None:
+                output_dims[axis] = formula(lengths)
+        result.dims[name] = tuple(output_dims)
     return result
 
 
@@ -104,11 +104,11 @@ def _samples(
         tried.append(
             {name: size + step for (name, size), step in zip(frozen.items(), cycle(steps), strict=False)}
         )
-    found: list[tuple[Mapping[str, int], dict[str, Dims | None]]] = []
+    samples: list[tuple[Mapping[str, int], dict[str, Dims | None]]] = []
     for sizes in tried:
-        with suppress(CannotMigrate) if found else nullcontext():
-            found.append((sizes, inferred_outputs(proto, sizes)))
-    return found
+        with suppress(CannotMigrate) if samples else nullcontext():
+            samples.append((sizes, inferred_outputs(proto, sizes)))
+    return samples
 
 
 def _dim(lengths: Lengths, *, only_batch: bool) -> int | str | None:
@@ -180,8 +180,8 @@ def declare_outputs(
             if not types.get(value.name):
                 continue
             value.type.tensor_type.elem_type = types[value.name]
-        found = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
-        dims = _dims_to_declare(value, found, plan)
+        output_dims = _with_batch(inferred.dims.get(value.name), batch_axes.get(value.name, {}))
+        dims = _dims_to_declare(value, output_dims, plan)
         if dims is not None and dims != dims_of(value):
             message = f"output {value.name}: {dims_text(dims_of(value))} → {dims_text(dims)}"
             set_dims(value, dims)

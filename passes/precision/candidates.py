@@ -61,16 +61,16 @@ def is_product(step: Step) -> bool:
 
 def computing(steps: Iterable[Step]) -> list[Step]:
     """Return the nodes, with those inside of them, that compute numbers, and do more than to move them."""
-    found: list[Step] = []
+    computing_steps: list[Step] = []
     for step in steps:
         if step.inner:
             for _, frame in step.inner:
-                found += computing(frame.steps)
+                computing_steps += computing(frame.steps)
         elif (
             step.outputs and step.outputs[0] is not None and not (_only_moves(step) or step.is_a("Constant"))
         ):
-            found.append(step)
-    return found
+            computing_steps.append(step)
+    return computing_steps
 
 
 def _only_moves(step: Step) -> bool:

@@ -79,8 +79,8 @@ def bounds_nothing(step: Step, value: Value, huge: Collection[float]) -> bool:
     if value.tensor is None:
         return False
     if step.is_a("Clip"):
-        place = step.inputs.index(value)
-        return max(huge) < 0 if place == 1 else place == 2 and min(huge) > 0
+        index = step.inputs.index(value)
+        return max(huge) < 0 if index == 1 else index == 2 and min(huge) > 0
     others = [other for other in step.read if other is not value]
     if not others or not step.is_a("Max", "Min"):
         return False

@@ -80,7 +80,7 @@ class Conversion:
         for value, step in self._wide():
             if step is not None:
                 own[step] = own.get(step, 0) + _bytes(value)
-        kept = [step for frame in self.frames for step in frame.steps if step in self.plan.kept]
+        kept_steps = [step for frame in self.frames for step in frame.steps if step in self.plan.kept]
         return tuple(
             KeptNode(
                 node_label(step.node),
@@ -89,7 +89,7 @@ class Conversion:
                 own.get(step, 0),
                 *_range(step, sizes),
             )
-            for step in kept
+            for step in kept_steps
         )
 
     def wide_weights(self) -> tuple[WideWeight, ...]:
@@ -177,5 +177,5 @@ def _bytes(value: Value) -> int:
 
 def _range(step: Step, sizes: Sizes) -> tuple[float, float] | tuple[()]:
     """Return the range of the output of a node in the main graph; () if the range is unknown."""
-    known = bool(step.node.output) and not step.frame.key and step.node.output[0] in sizes
-    return sizes[step.node.output[0]] if known else ()
+    is_recorded = bool(step.node.output) and not step.frame.key and step.node.output[0] in sizes
+    return sizes[step.node.output[0]] if is_recorded else ()

@@ -100,21 +100,21 @@ class HugeNumbers:
     def _overridable(self, frame: Frame) -> None:
         for tensor in frame.body.initializer:
             value = frame.values.get(tensor.name)
-            if value is not None and value.tensor is None and (found := self._huge_in(tensor)):
-                self.of[value] = Huge(found, fixed=False)
+            if value is not None and value.tensor is None and (huge_values := self._huge_in(tensor)):
+                self.of[value] = Huge(huge_values, fixed=False)
 
     def read(self, step: Step) -> Iterator[tuple[Value, Huge]]:
         """Yield the values with huge numbers that a node carries on, or computes with."""
-        places = ALL_INPUTS if step.is_a(*ARITHMETIC) else CARRIED.get(step.node.op_type, ())
-        for place, value in enumerate(step.inputs if not step.domain else ()):
-            if value is None or place not in places:
+        indices = ALL_INPUTS if step.is_a(*ARITHMETIC) else CARRIED.get(step.node.op_type, ())
+        for index, value in enumerate(step.inputs if not step.domain else ()):
+            if value is None or index not in indices:
                 continue
             if value not in self.of and value.tensor is not None and value not in self._looked_at:
                 self._looked_at.add(value)
-                if found := self._huge_in(value.tensor):
-                    self.of[value] = Huge(found)
+                if huge_values := self._huge_in(value.tensor):
+                    self.of[value] = Huge(huge_values)
             huge = self.of.get(value)
-            if huge is not None and not (step.is_a("Div") and (place or value.tensor is not None)):
+            if huge is not None and not (step.is_a("Div") and (index or value.tensor is not None)):
                 yield value, huge
 
     def _made(self, step: Step) -> Iterator[tuple[Value, Huge]]:
@@ -125,15 +125,17 @@ class HugeNumbers:
             return
         computed = self._computed(step)
         if computed is not None:
-            found = self._huge_among(computed)
-            given = frozenset(found)
-            if given:
-                yield step.made[0], Huge(given)
+            huge_values = self._huge_among(computed)
+            huge_numbers = frozenset(huge_values)
+            if huge_numbers:
+                yield step.made[0], Huge(huge_numbers)
             return
         if step.is_a("ConstantOfShape"):
-            given = frozenset().union(*(self._huge_in(attribute.t) for attribute in step.node.attribute))
-            if given:
-                yield step.made[0], Huge(given)
+            huge_numbers = frozenset().union(
+                *(self._huge_in(attribute.t) for attribute in step.node.attribute)
+            )
+            if huge_numbers:
+                yield step.made[0], Huge(huge_numbers)
             return
         huge = self._carried(step)
         if huge is not None and huge.numbers and huge.sums <= _MOST_SUMS:
@@ -149,23 +151,23 @@ class HugeNumbers:
             joined = huge.joined(joined)
         if step.is_a("Pad") and step.version < 11:
             stated = (attribute.f for attribute in step.node.attribute if attribute.name == "value")
-            found = self._huge_among(np.array([*stated], np.float64))
-            joined = Huge(found).joined(joined) if found else joined
+            huge_values = self._huge_among(np.array([*stated], np.float64))
+            joined = Huge(huge_values).joined(joined) if huge_values else joined
         if joined is None:
             return None
         if step.is_a("Mul") and not self._is_masking(step, [value for value, _ in read]):
             return None
-        found = joined.numbers
+        huge_values = joined.numbers
         if step.is_a(*_NEGATIVE_VANISHES):
-            found = frozenset(number for number in found if number > 0)
+            huge_values = frozenset(number for number in huge_values if number > 0)
         if step.is_a("Neg") or step.is_a("Sub"):
-            negated = frozenset(-number for number in found)
-            found = negated | found if step.is_a("Sub") else negated
+            negated = frozenset(-number for number in huge_values)
+            huge_values = negated | huge_values if step.is_a("Sub") else negated
         if step.is_a("Abs"):
-            found = frozenset(map(abs, found))
+            huge_values = frozenset(map(abs, huge_values))
         if step.is_a("Mul", "Div"):
-            found = self._scaled(step, found)
-        return Huge(found, joined.sums + step.is_a(*ARITHMETIC), joined.fixed)
+            huge_values = self._scaled(step, huge_values)
+        return Huge(huge_values, joined.sums + step.is_a(*ARITHMETIC), joined.fixed)
 
     def _is_masking(self, step: Step, huge: list[Value]) -> bool:
         """Return whether a product is of a mask: of a huge computed value, or of a constant and integers or truth values.
@@ -219,21 +221,21 @@ class HugeNumbers:
 
     def _computed(self, step: Step) -> Array | None:
         """Return what a node computes from small constants; None for any other node."""
-        known = [self._known(value) for value in step.read]
-        if not known or any(array is None or array.size > _SMALL for array in known):
+        arrays = [self._known(value) for value in step.read]
+        if not arrays or any(array is None or array.size > _SMALL for array in arrays):
             return None
         with np.errstate(all="ignore"):
             if step.is_a("Cast", "CastLike", "Identity"):
-                found = known[0]
-            elif step.node.op_type in _COMPUTED and len(known) == len(step.inputs):
+                result = arrays[0]
+            elif step.node.op_type in _COMPUTED and len(arrays) == len(step.inputs):
                 try:
-                    found = _COMPUTED[step.node.op_type](*known)
+                    result = _COMPUTED[step.node.op_type](*arrays)
                 except ValueError:
                     return None
             else:
                 return None
-        self._constants[step.made[0]] = found
-        return found
+        self._constants[step.made[0]] = result
+        return result
 
     def _huge_in(self, tensor: TensorProto) -> frozenset[float]:
         size = int(np.prod(tensor.dims))
@@ -252,7 +254,7 @@ class HugeNumbers:
     def _huge_among(self, array: Array) -> frozenset[float]:
         array = array.reshape(-1)
         huge = array[np.isfinite(array) & (np.abs(array.astype(np.float64)) >= self.threshold)]
-        found = np.unique(huge).astype(np.float64)
-        if found.size > _MOST_NUMBERS and np.abs(found).max() <= largest(self.target):
+        distinct = np.unique(huge).astype(np.float64)
+        if distinct.size > _MOST_NUMBERS and np.abs(distinct).max() <= largest(self.target):
             return frozenset()  # a table of numbers that the type holds
-        return frozenset(found[: _MOST_NUMBERS + 1].tolist())
+        return frozenset(distinct[: _MOST_NUMBERS + 1].tolist())

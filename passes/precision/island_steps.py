@@ -24,7 +24,7 @@ def islands_of(steps: Iterable[Step]) -> Islands:
 
 def movers_between(frames: Iterable[Frame], kept: Islands) -> Islands:
     """Return the nodes that only move numbers from a kept node to a kept node: in the narrow type they would round these."""
-    found: set[Step] = set()
+    movers: set[Step] = set()
     for frame in frames:
         behind: set[Step] = set()
         for step in frame.steps:
@@ -37,8 +37,8 @@ def movers_between(frames: Iterable[Frame], kept: Islands) -> Islands:
             readers = list(readers_of(step)) if step in behind else []
             if any(_is_kept(reader, kept) or reader in before for reader in readers):
                 before.add(step)
-        found |= before
-    return islands_of(found)
+        movers |= before
+    return islands_of(movers)
 
 
 def _is_kept(step: Step | None, kept: Islands) -> bool:

@@ -111,8 +111,8 @@ def find_islands(
     """
     with ready_worker(settings) as worker:
         search = _Search(original, graph, kind, convert, replace(settings, worker=worker))
-        found = search.run(origin, weights_alone=weights_alone)
-        return replace(found, limitations=tuple(search.limitations))
+        islands = search.run(origin, weights_alone=weights_alone)
+        return replace(islands, limitations=tuple(search.limitations))
 
 
 class _Search:
@@ -175,24 +175,24 @@ class _Search:
 
     def _within(self, original: Runnable, best: Found, needed: Islands) -> Found:
         """Return a result within its limits that keeps few nodes beside the `needed` ones; the closest one if none is."""
-        exact, more, found, kinds_tried = _NOTHING, _NOTHING, best, False
+        exact, more, current, kinds_tried = _NOTHING, _NOTHING, best, False
         for attempt in range(len(_ACCEPTED)):
             if self._is_late:
                 self._limit_by_time()
                 break
             kind = _NOTHING
-            if found.closeness.way != STRICT and not kinds_tried:
+            if current.closeness.way != STRICT and not kinds_tried:
                 kind, kinds_tried = self._one_kind(original, needed | more, exact), True
             if kind:
                 more |= kind
             else:
                 more, exact = self._selected(original, needed | exact, exact, attempt)
-            found, needed = self._running(original, needed, exact, more)
-            if found.closeness.agrees or found.closeness.reason:
-                return found
-            best = min(best, found, key=lambda one: one.closeness.excess)
-            if found.closeness.excess == math.inf and not found.closeness.on_others:
-                needed |= self._around(found.closeness.causes)
+            current, needed = self._running(original, needed, exact, more)
+            if current.closeness.agrees or current.closeness.reason:
+                return current
+            best = min(best, current, key=lambda one: one.closeness.excess)
+            if current.closeness.excess == math.inf and not current.closeness.on_others:
+                needed |= self._around(current.closeness.causes)
         # A loop that changes its type rounds its loop-carried values in each iteration, even if its body keeps its type.
         everything = [*self._units, *(step for step in self._graph.steps if step.inner)]
         products = [step for step in self._units if is_product(step)]
@@ -203,8 +203,8 @@ class _Search:
             (self._units, exact),
             (everything, _NOTHING),
         ):
-            found, _ = self._running(original, needed, weights, islands_of(steps))
-            best = min(best, found, key=lambda one: one.closeness.excess)
+            current, _ = self._running(original, needed, weights, islands_of(steps))
+            best = min(best, current, key=lambda one: one.closeness.excess)
             if best.closeness.agrees:
                 break
         return best
@@ -219,12 +219,12 @@ class _Search:
             quick = self._compared(original, needed | islands_of(steps), exact, _ACCEPTED[0])
             return not quick.reason and quick.excess <= _ACCEPTED[0]
 
-        for kept in filter(is_within, groups_by_kind(self._cheap)):
-            for part in parts_of([kept], _PARTS_OF_KIND):
-                fewer = [step for step in kept if step not in part]
+        for members in filter(is_within, groups_by_kind(self._cheap)):
+            for part in parts_of([members], _PARTS_OF_KIND):
+                fewer = [step for step in members if step not in part]
                 if is_within(fewer):
-                    kept = fewer
-            return islands_of(kept)
+                    members = fewer
+            return islands_of(members)
         return _NOTHING
 
     @property
@@ -235,17 +235,17 @@ class _Search:
         self, original: Runnable, needed: Islands, exact: Islands, more: Islands = _NOTHING
     ) -> tuple[Found, Islands]:
         """Compare, and keep the nodes on which ONNX Runtime fails, or before a choice that jumps; return the needed nodes too."""
-        found = Found(_NOTHING, _NOT_NARROW, self._sizes)
+        candidate = Found(_NOTHING, _NOT_NARROW, self._sizes)
         for _ in range(_REFUSALS):
             closeness = self._compared(original, needed | more, exact)
             if closeness is _NOT_NARROW:
                 break
-            found = Found(needed | more, closeness, self._sizes, exact, self._reasons)
+            candidate = Found(needed | more, closeness, self._sizes, exact, self._reasons)
             new = islands_of(self._makers[name] for name in closeness.causes) - needed - more
             if not closeness.refusal or not new:
                 break
             needed |= new
-        return found, needed
+        return candidate, needed
 
     def _selected(
         self, original: Runnable, needed: Islands, exact: Islands, attempt: int
@@ -254,39 +254,39 @@ class _Search:
         units = [step for step in self._units if not islands_of([step]) & needed]
         groups = groups_by_kind(units)
         for level in range(_LEVELS):
-            found = self._narrowed(original, needed, exact, groups, attempt)
-            if found is None:
+            narrowed = self._narrowed(original, needed, exact, groups, attempt)
+            if narrowed is None:
                 break
-            if level == 0 and found.base > BEYOND and not found.is_late:
+            if level == 0 and narrowed.base > BEYOND and not narrowed.is_late:
                 more = self._exact(original, needed, exact, attempt)
                 if more:
                     return self._selected(original, needed | more, exact | more, attempt)
-            for place, effect in enumerate(found.alone):
-                self._reasons.update(dict.fromkeys(islands_of(groups[place]), _reason(effect)))
-            kept = [group for place, group in enumerate(groups) if place not in found.narrow]
-            finer = parts_of(kept, MOST_GROUPS)
-            groups = kept
-            if not kept or len(finer) == len(kept):
+            for index, effect in enumerate(narrowed.alone):
+                self._reasons.update(dict.fromkeys(islands_of(groups[index]), _reason(effect)))
+            kept_groups = [group for index, group in enumerate(groups) if index not in narrowed.narrow]
+            finer = parts_of(kept_groups, MOST_GROUPS)
+            groups = kept_groups
+            if not kept_groups or len(finer) == len(kept_groups):
                 break
             if self._is_late:
                 self._limit_by_time()
                 break
             groups = finer
         else:
-            groups = kept
+            groups = kept_groups
         kept_places = needed | islands_of(step for group in groups for step in group)
         return kept_places | movers_between(self._frames, kept_places), exact
 
     def _exact(self, original: Runnable, needed: Islands, exact: Islands, attempt: int) -> Islands:
         """Return further nodes whose weights must stay float32, since rounding the weights alone exceeds the limit."""
         groups = groups_by_bytes([step for step in self._units if not islands_of([step]) & exact])
-        found = self._narrowed(original, needed, exact, groups, attempt, weights=True)
+        narrowed = self._narrowed(original, needed, exact, groups, attempt, weights=True)
         if (
-            found is None or found.is_late or found.base > BEYOND or found.every <= BEYOND
+            narrowed is None or narrowed.is_late or narrowed.base > BEYOND or narrowed.every <= BEYOND
         ):  # no weight is the cause
             return _NOTHING
-        kept = [group for place, group in enumerate(groups) if place not in found.narrow]
-        return islands_of(step for group in kept for step in group)
+        kept_groups = [group for index, group in enumerate(groups) if index not in narrowed.narrow]
+        return islands_of(step for group in kept_groups for step in group)
 
     def _narrowed(
         self,
@@ -302,20 +302,20 @@ class _Search:
         with Prover(self._settings) as prover:
             result = prover.runnable(self._convert(needed, exact))
             chosen = [as_group(group) for group in groups]
-            given = original, result, self._kind, self._settings.for_child, self._draws, chosen
-            ending = self._settings.call(NARROWED, *given, _ACCEPTED[attempt], weights)
+            arguments = original, result, self._kind, self._settings.for_child, self._draws, chosen
+            ending = self._settings.call(NARROWED, *arguments, _ACCEPTED[attempt], weights)
         if not isinstance(ending, process.Returned):
             self._limit(f"the child process that measures groups of nodes ended: {interruption(ending)}")
             return None
-        found: Narrowed = ending.value
+        narrowed: Narrowed = ending.value
         # The next session costs about as much, so that one is not begun whose work would not fit.
-        self._work = self._work - found.work if self._work > 1.5 * found.work else 0.0
-        if found.problem:
-            self._limit(found.problem)
+        self._work = self._work - narrowed.work if self._work > 1.5 * narrowed.work else 0.0
+        if narrowed.problem:
+            self._limit(narrowed.problem)
             return None
-        if found.is_late:
+        if narrowed.is_late:
             self._limit_by_time()
-        return found
+        return narrowed
 
     def _limit_by_time(self) -> None:
         helps = untried(
@@ -364,8 +364,8 @@ class _Search:
         self, original: Runnable, large: float, *, failing: bool = False
     ) -> Mapping[str, tuple[float, float, bool]]:
         """Return the range of each value, and whether it has larger numbers than `large` that vary."""
-        given = original, self._settings.for_child, self._draws, large, failing
-        ending = self._settings.call(RANGES, *given)
+        arguments = original, self._settings.for_child, self._draws, large, failing
+        ending = self._settings.call(RANGES, *arguments)
         if isinstance(ending, process.Returned):
             values: Mapping[str, tuple[float, float, bool]] = ending.value
             return values
@@ -383,16 +383,22 @@ class _Search:
             converted = self._convert(islands, exact)
             if self._kind != TensorProto.FLOAT and not is_narrow(converted.proto):
                 return _NOT_NARROW
-            given = original, prover.runnable(converted), self._kind, self._settings.for_child, self._draws
-            ending = self._settings.call(CLOSENESS, *given, False, self._strictly, most)
+            arguments = (
+                original,
+                prover.runnable(converted),
+                self._kind,
+                self._settings.for_child,
+                self._draws,
+            )
+            ending = self._settings.call(CLOSENESS, *arguments, False, self._strictly, most)
             crashed = is_crash_of_result(ending) and not self._strictly
             if crashed and not runs_optimised(original, original, self._settings):
                 self._strictly, crashed = True, False
-                ending = self._settings.call(CLOSENESS, *given, False, True, most)
+                ending = self._settings.call(CLOSENESS, *arguments, False, True, most)
         if isinstance(ending, process.Returned):
-            found: Closeness = ending.value
-            self._tell(found, converted)
-            return found
+            closeness: Closeness = ending.value
+            self._tell(closeness, converted)
+            return closeness
         if not crashed:
             return Closeness(reason=interruption(ending))
         if self._crashing is None:
@@ -408,9 +414,9 @@ class _Search:
         tensors = (
             tensor for tensor in weight_tensors(converted.proto) if tensor.data_type == TensorProto.FLOAT
         )
-        kept = sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in tensors)
+        kept_bytes = sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in tensors)
         process.say(
-            f"round {self._rounds}: error {found.excess:.2g} times its limit, {kept:,} bytes of weights in float32"
+            f"round {self._rounds}: error {found.excess:.2g} times its limit, {kept_bytes:,} bytes of weights in float32"
         )
 
     def _runs(self, original: Runnable, islands: Islands, exact: Islands) -> bool:

@@ -25,9 +25,9 @@ def refusing_target(step: Step, plan: Plan) -> Target | None:
     if plan.runtimes is None:
         return None
     kind, limits = type_name(plan.target), plan.runtimes.limits(step.domain, step.node.op_type)
-    taken = [(runtime, runtime.row.types) for runtime in plan.runtimes]
-    taken += [(runtime, row.types) for runtime, row in limits]
-    refusing = next((runtime for runtime, types in taken if types and kind not in types), None)
+    rows = [(runtime, runtime.row.types) for runtime in plan.runtimes]
+    rows += [(runtime, row.types) for runtime, row in limits]
+    refusing = next((runtime for runtime, types in rows if types and kind not in types), None)
     return refusing or next(
         (runtime for runtime in plan.runtimes if _lacks_kernel(step, kind, runtime)), None
     )
@@ -40,8 +40,8 @@ def _lacks_kernel(step: Step, kind: str, runtime: Target) -> bool:
 
 def _is_of(step: Step, row: KernelRow) -> bool:
     """Return whether a row is of a node with such attributes, and with so many axes."""
-    given = values_of(step.node)
-    if not all(value_of(step.node, given, name) in values for name, values in row.attributes.items()):
+    attributes = values_of(step.node)
+    if not all(value_of(step.node, attributes, name) in values for name, values in row.attributes.items()):
         return False
     return row.axes is None or any(_axes(value) >= row.axes for value in step.read)
 

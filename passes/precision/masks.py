@@ -90,21 +90,25 @@ class Masks:
     def _add(self, step: Step) -> None:
         """Add a node to the group of its huge inputs and outputs, and mark the group if the node needs exact numbers."""
         carried = dict(self._huge.read(step))
-        given = [value for value in step.read if value in self._huge.of]
-        made = [value for value in step.made if value in self._huge.of and (carried or not given)]
+        huge_inputs = [value for value in step.read if value in self._huge.of]
+        huge_outputs = [
+            value for value in step.made if value in self._huge.of and (carried or not huge_inputs)
+        ]
         moved = [value for pair in flows(step) for value in pair if value in self._huge.of]
-        if not (given or made or moved):
+        if not (huge_inputs or huge_outputs or moved):
             return
-        linked = [value for value in (*given, *made, *moved) if value.tensor is None]
+        linked = [value for value in (*huge_inputs, *huge_outputs, *moved) if value.tensor is None]
         if not linked:
             return
-        group = self._joined(linked if made or moved else [value for value in given if value.tensor is None])
-        if step.is_a(*MATRIX, *RECURRENT) and not made:
+        group = self._joined(
+            linked if huge_outputs or moved else [value for value in huge_inputs if value.tensor is None]
+        )
+        if step.is_a(*MATRIX, *RECURRENT) and not huge_outputs:
             return
         group.steps[step] = None
-        group.constants.update(value for value in given if value.tensor is not None)
-        group.exact |= self._may_overflow(step, given)
-        if any(self._huge.overflows(value) for value in (*given, *linked)):
+        group.constants.update(value for value in huge_inputs if value.tensor is not None)
+        group.exact |= self._may_overflow(step, huge_inputs)
+        if any(self._huge.overflows(value) for value in (*huge_inputs, *linked)):
             floats = any(map(self._plan.changes_type, moved))
             outside = any(value.is_output or not self._huge.of[value].fixed for value in linked)
             group.exact |= floats or outside or self._tells_apart(step)
@@ -139,13 +143,13 @@ class Masks:
     def _crosses(self, group: _Group, cast: Set[Value]) -> bool:
         """Return whether a number of a group would become infinite between its nodes, or two numbers one."""
         top = largest(self._plan.target)
-        found = {number for value in group.values for number in self._huge.of[value].numbers}
-        found |= {number for value in group.constants for number in self._huge.of[value].numbers}
+        numbers = {number for value in group.values for number in self._huge.of[value].numbers}
+        numbers |= {number for value in group.constants for number in self._huge.of[value].numbers}
         for sign in (1, -1):
-            clamped = [number for number in found if number * sign >= top]
+            clamped = [number for number in numbers if number * sign >= top]
             if len(clamped) > 1:
                 return True
-        if not any(abs(number) > top for number in found):
+        if not any(abs(number) > top for number in numbers):
             return False
         return any(map(self._is_cast_down, group.values)) or not cast.isdisjoint(group.constants)
 
@@ -171,7 +175,7 @@ class Masks:
         small = tensor.data_location != TensorProto.EXTERNAL and prod(tensor.dims) * 4 <= _STORED_TWICE
         if small:
             return False
-        return len({self._plan.wanted(reader, place) for reader, place in value.readers} - {None}) > 1
+        return len({self._plan.wanted(reader, index) for reader, index in value.readers} - {None}) > 1
 
 
 def mask_places(step: Step) -> tuple[int, ...]:

@@ -29,28 +29,28 @@ def merge_islands(steps: Iterable[Step], plan: Plan) -> None:
 
     If then no node would compute in the new type, except nodes that simplification folds, the plan stays unchanged.
     """
-    changes, kept = dict(plan.changes), dict(plan.kept)
-    for island in kept:
+    changes, kept_nodes = dict(plan.changes), dict(plan.kept)
+    for island in kept_nodes:
         for step in list(_beside(island, plan)):
             if step in plan.changes:
                 _keep_if_better(step, plan)
     folded = _folded(steps)
     narrow = {step for step in steps if any(value.dtype == plan.target for value in step.made)}
     if not {*plan.changes, *narrow} - folded:
-        plan.changes, plan.kept = changes, kept
+        plan.changes, plan.kept = changes, kept_nodes
 
 
 def _folded(steps: Iterable[Step]) -> set[Step]:
     """Return which of these nodes, in their order, compute with nothing but constants."""
-    found: set[Step] = set()
+    folded: set[Step] = set()
     for step in steps:
-        if not step.inner and all(value.tensor is not None or value.maker in found for value in step.read):
-            found.add(step)
-    return found
+        if not step.inner and all(value.tensor is not None or value.maker in folded for value in step.read):
+            folded.add(step)
+    return folded
 
 
 def _keep_if_better(step: Step, plan: Plan) -> None:
-    taken = {step: plan.changes[step]}
+    changes = {step: plan.changes[step]}
     more = 0
     while True:
         around = [*step.read, *step.made]
@@ -60,12 +60,12 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
         if more < 0:
             return
         following = next(_beside(step, plan), None)
-        if more > 0 or following is None or len(taken) == _MOST:
+        if more > 0 or following is None or len(changes) == _MOST:
             break
-        step, taken[following] = following, plan.changes[following]
-    for step in taken:
+        step, changes[following] = following, plan.changes[following]
+    for step in changes:
         del plan.kept[step]
-    plan.changes.update(taken)
+    plan.changes.update(changes)
 
 
 def _beside(step: Step, plan: Plan) -> Iterator[Step]:
@@ -87,7 +87,7 @@ def casts_of(value: Value, plan: Plan) -> int:
     """Return how many Casts of a value the plan needs."""
     if value.tensor is not None or not plan.changes_type(value) or len(value.readers) > _READERS:
         return 0
-    wanted = {plan.wanted(reader, place) for reader, place in value.readers} - {None}
+    wanted = {plan.wanted(reader, index) for reader, index in value.readers} - {None}
     if value.is_output:
         wanted.add(value.dtype)
     return len(wanted - {value.dtype if value.maker is None or stays(value, plan) else plan.target})

@@ -57,12 +57,12 @@ def _groups(step: Step, movers: set[Step]) -> Iterator[tuple[Step, ...]]:
 
 def _reached(step: Step, direction: Callable[[Step], Iterable[Step]], movers: set[Step]) -> tuple[Step, ...]:
     """Return a mover with the movers behind it, or before it."""
-    found, pending = {step: None}, [step]
-    while pending and len(found) < _MOST:
-        new = [other for other in direction(pending.pop()) if other in movers and other not in found]
-        found |= dict.fromkeys(new)
+    reached, pending = {step: None}, [step]
+    while pending and len(reached) < _MOST:
+        new = [other for other in direction(pending.pop()) if other in movers and other not in reached]
+        reached |= dict.fromkeys(new)
         pending += new
-    return tuple(found)
+    return tuple(reached)
 
 
 def _readers(step: Step) -> Iterator[Step]:

@@ -52,22 +52,22 @@ def _decides(body: Frame) -> bool:
     """Return whether an integer or truth value that a body carries on or ends by is computed from floats."""
     decided: set[Value] = set()
     for step in body.steps:
-        given = [value for value in step.read if value.tensor is None]
-        floats = any(value.dtype in FLOATS and value.frame is body for value in given)
-        if (floats or any(value in decided for value in given)) and not step.is_a("Shape", "Size"):
+        inputs = [value for value in step.read if value.tensor is None]
+        floats = any(value.dtype in FLOATS and value.frame is body for value in inputs)
+        if (floats or any(value in decided for value in inputs)) and not step.is_a("Shape", "Size"):
             decided.update(value for value in step.made if value.dtype in INTEGERS)
     return any(value in decided for value in map(body.find, (output.name for output in body.body.output)))
 
 
 def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
     """Keep all nodes inside nodes that are kept."""
-    kept: set[Frame] = set()
+    kept_frames: set[Frame] = set()
     for frame in frames:
         for step in frame.steps:
-            if frame in kept:
+            if frame in kept_frames:
                 plan.keep(step, "the node around it keeps its type")
             if step.inner and step in plan.kept:
-                kept.update(inner for _, inner in step.inner)
+                kept_frames.update(inner for _, inner in step.inner)
 
 
 def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
@@ -126,12 +126,12 @@ def keep_index_arithmetic(steps: list[Step], plan: Plan) -> None:
     """
     forward: set[Value] = set()
     for step in steps:
-        made = [] if is_product(step) else list(filter(plan.changes_type, step.made))
-        given = plan.computed(step)
+        outputs = [] if is_product(step) else list(filter(plan.changes_type, step.made))
+        inputs = plan.computed(step)
         source = step.inputs[0] if step.inputs else None
         from_integers = step.is_a("Cast") and source is not None and source.dtype in INTEGERS
-        if made and (from_integers or (given and all(value in forward for value in given))):
-            forward.update(made)
+        if outputs and (from_integers or (inputs and all(value in forward for value in inputs))):
+            forward.update(outputs)
     for step in reversed(steps):
         if step not in plan.changes or not any(value in forward for value in step.outputs):
             continue
@@ -158,8 +158,8 @@ def follow(steps: list[Step], plan: Plan) -> None:
                 plan.keep(step, "its readers keep their type")
     for step in steps:
         if step in plan.changes and moves(step) and any(map(plan.changes_type, step.outputs)):
-            given = plan.computed(step)
-            if given and all(value.maker is not None and stays(value, plan) for value in given):
+            inputs = plan.computed(step)
+            if inputs and all(value.maker is not None and stays(value, plan) for value in inputs):
                 plan.keep(step, "its inputs keep their type")
 
 

@@ -50,9 +50,9 @@ def origin_of(frames: Iterable[Frame], kind: int, proto: onnx.ModelProto) -> tup
         nodes, weights = {*names["nodes"]}, {*names["weights"]}  # type: ignore[index]
     except (ValueError, TypeError, KeyError):  # no such entry, or one that somebody edited
         return None
-    kept = [step for frame in frames for step in frame.steps if {*step.node.output[:1]} & nodes]
-    return islands_of(kept), islands_of(
-        step for step in kept if any(value.name in weights for value in _large(step))
+    kept_steps = [step for frame in frames for step in frame.steps if {*step.node.output[:1]} & nodes]
+    return islands_of(kept_steps), islands_of(
+        step for step in kept_steps if any(value.name in weights for value in _large(step))
     )
 
 

@@ -84,10 +84,10 @@ class Plan:
     @property
     def kept_by_reason(self) -> dict[str, list[Step]]:
         """Return the nodes of `kept`, grouped by their reasons."""
-        found: dict[str, list[Step]] = {}
+        steps_by_reason: dict[str, list[Step]] = {}
         for step, reason in self.kept.items():
-            found.setdefault(reason, []).append(step)
-        return found
+            steps_by_reason.setdefault(reason, []).append(step)
+        return steps_by_reason
 
     def computed(self, step: Step) -> list[Value]:
         """Return the inputs of a node that are computed and of a type that changes."""

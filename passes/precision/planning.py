@@ -76,7 +76,7 @@ def plan_of(
         if (
             not any(map(plan.changes_type, step.outputs))
             and not step.inner
-            and all(plan.wanted(step, place) is None for place in range(len(step.inputs)))
+            and all(plan.wanted(step, index) is None for index in range(len(step.inputs)))
         ):
             continue
         change, reason = _by_itself(step, plan, stored, keep, islands)
@@ -177,19 +177,19 @@ def _unless_lost(
 ) -> tuple[Retyping | None, str]:
     """Return the change, unless a constant that the node reads overflows or becomes 0."""
     tensors = [
-        (place, value.tensor)
-        for place, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
+        (index, value.tensor)
+        for index, (value, changes) in enumerate(zip(step.inputs, change.inputs, strict=True))
         if changes and value is not None and value.tensor is not None
     ]
     tensors += [(0, attribute.t) for attribute in step.node.attribute if step.is_a("ConstantOfShape")]
-    for place, tensor in tensors:
+    for index, tensor in tensors:
         if tensor.data_type not in plan.sources:
             continue
         extent = stored.extent(tensor)
-        if extent.lost and not (extent.overflows and place in mask_places(step)):
+        if extent.lost and not (extent.overflows and index in mask_places(step)):
             if not extent.overflows:
                 plan.vanishing[step] = extent.vanishing
-                if not step.domain and place in _ADDED.get(step.node.op_type, ()):
+                if not step.domain and index in _ADDED.get(step.node.op_type, ()):
                     continue
             return None, f"its constant {extent.lost} in {type_name(plan.target)}"
     return change, ""

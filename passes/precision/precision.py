@@ -96,10 +96,10 @@ class Precision(ObligedPass):
         if first.model.proto == model.proto:
             self._settle_unchanged(original, first.plan, log)
             return PassResult(original)
-        found = self._search(model, original, graph, converter, log)
-        last = converter.convert(found.islands, found.exact) if found is not None else first
+        outcome = self._search(model, original, graph, converter, log)
+        last = converter.convert(outcome.islands, outcome.exact) if outcome is not None else first
         if self._target != TensorProto.FLOAT and not is_narrow(last.model.proto):
-            self._refuse_unchanged(last.plan, found is not None and bool(found.islands))
+            self._refuse_unchanged(last.plan, outcome is not None and bool(outcome.islands))
         if last.model.proto == model.proto:
             return PassResult(original)
         if self._target == TensorProto.FLOAT:
@@ -107,8 +107,8 @@ class Precision(ObligedPass):
             note_origin(frames_of(original.proto, TypeTable(original.proto)), narrow, last.model.proto)
         else:
             forget_origin(self._target, last.model.proto)
-        report_change(self._change(original, last, found), found, last, log)
-        return PassResult(last.model, self._obligation(found))
+        report_change(self._change(original, last, outcome), outcome, last, log)
+        return PassResult(last.model, self._obligation(outcome))
 
     def _is_bound(self, model: Model) -> bool:
         """Return whether inputs and outputs become float32 too, since a runtime of `targets` lacks their type or its Cast."""
@@ -116,9 +116,9 @@ class Precision(ObligedPass):
             return False
         graph, sources = model.proto.graph, sources_of(self._target)
         kinds = {port.type.tensor_type.elem_type for port in (*graph.input, *graph.output)} & sources
-        taken = [target.row.types for target in self.targets]
-        taken += [row.types for _, row in self.targets.limits("", "Cast")]
-        return any(type_name(kind) not in types for kind in kinds for types in taken if types)
+        types_of_rows = [target.row.types for target in self.targets]
+        types_of_rows += [row.types for _, row in self.targets.limits("", "Cast")]
+        return any(type_name(kind) not in types for kind in kinds for types in types_of_rows if types)
 
     @property
     def _target(self) -> int:
@@ -160,7 +160,7 @@ class Precision(ObligedPass):
         first = chain.links[0].before if chain.links else original
         *_, feeds = chain.feeds_at(self.settings.feeds_of(first.proto))
         settings = replace(self.settings, input_data=feeds)
-        found = find_islands(
+        outcome = find_islands(
             model,
             graph,
             self._target,
@@ -170,13 +170,13 @@ class Precision(ObligedPass):
             origin=origin_of(frames_of(model.proto, converter.types), self._target, model.proto),
         )
         if self._target != TensorProto.FLOAT or not is_narrow(model.proto):
-            self._judge(found, graph)
+            self._judge(outcome, graph)
         if model is not original:
-            result = converter.convert(found.islands, found.exact).model
+            result = converter.convert(outcome.islands, outcome.exact).model
             closeness = compared_with_double(original, result, self._target, settings)
-            found = replace(found, closeness=closeness)
-            self._judge(found, graph)
-        return found
+            outcome = replace(outcome, closeness=closeness)
+            self._judge(outcome, graph)
+        return outcome
 
     def _settle_unchanged(self, model: Model, plan: Plan, log: ChangeLog) -> None:
         """Refuse a model in which nothing can change, unless it has the type already. For weights alone, write a note instead."""
@@ -220,10 +220,10 @@ class Precision(ObligedPass):
 
     def _refuse_unchanged(self, plan: Plan, islands: bool) -> None:
         """Raise CannotMigrate if no node takes the type or keeps its numbers in it. A model of that type is no error."""
-        kept = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
-        if (plan.changes and not islands) or not kept:
+        kept_steps = [(step, reason) for step, reason in plan.kept.items() if step not in plan.intended]
+        if (plan.changes and not islands) or not kept_steps:
             return
-        step, reason = kept[0]
+        step, reason = kept_steps[0]
         raise CannotMigrate(
             f"no node of the model can compute in {self._name}; this one stays because {reason}",
             code="precision-lost",

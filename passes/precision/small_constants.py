@@ -29,17 +29,17 @@ def keep_behind_small_constants(steps: Iterable[Step], plan: Plan, stored: Store
     large: set[Value] = set()
     reason = "it divides by a small number, or takes its logarithm or root"
     for step in steps:
-        given = [(place, value) for place, value in enumerate(step.inputs) if value in small]
+        small_inputs = [(index, value) for index, value in enumerate(step.inputs) if value in small]
         least, way = min(
-            (small[value] for _, value in given if value), default=(0.0, ()), key=lambda one: one[0]
+            (small[value] for _, value in small_inputs if value), default=(0.0, ()), key=lambda one: one[0]
         )
         if step in plan.vanishing:
             small.update(dict.fromkeys(step.made, (plan.vanishing[step], (step,))))
         elif step.is_a("Mul", "Div") and any(value in large for value in step.inputs):
             plan.keep(step, reason)
-        elif given and moves(step):
+        elif small_inputs and moves(step):
             small.update(dict.fromkeys(step.made, (least, (*way, step))))
-        elif given and (beyond := _beyond_a_slope(step, given[-1][0], least, stored)):
+        elif small_inputs and (beyond := _beyond_a_slope(step, small_inputs[-1][0], least, stored)):
             small.update(dict.fromkeys(step.made, (beyond, (step,))))
             if beyond > largest(plan.target):
                 large.update(step.made)

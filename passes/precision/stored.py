@@ -64,8 +64,8 @@ class StoredNumbers:
 
     def _converted(self, tensor: TensorProto) -> _Converted:
         external = tensor.data_location == TensorProto.EXTERNAL
-        places = tuple(f"{entry.key}={entry.value}" for entry in tensor.external_data)
-        key = (*places, str(tensor.data_type)) if external else tensor.SerializeToString()
+        location = tuple(f"{entry.key}={entry.value}" for entry in tensor.external_data)
+        key = (*location, str(tensor.data_type)) if external else tensor.SerializeToString()
         if key not in self._found:
             self._found[key] = (
                 self._from_file(tensor) if external else _Converted(*self._changed(self.numbers(tensor)))
@@ -74,8 +74,8 @@ class StoredNumbers:
 
     def numbers(self, tensor: TensorProto) -> Array:
         """Return a tensor's numbers in float32, or unchanged in float64. Raises LoadError if the data cannot be read."""
-        found = numbers(self.weights.array(tensor))
-        return found if found.dtype == np.float64 else np.asarray(found, np.float32)
+        array = numbers(self.weights.array(tensor))
+        return array if array.dtype == np.float64 else np.asarray(array, np.float32)
 
     def _changed(self, values: Array) -> tuple[bytes, Extent]:
         extent = Extent(self.target)

@@ -65,8 +65,8 @@ def _record_ranges(kind: str, found: Found, last: Conversion, log: ChangeLog) ->
     plan = last.plan
     steps = [(step, step in plan.kept) for step in (*plan.changes, *plan.kept) if not step.frame.key]
     rows = [
-        NodeRange(node_label(step.node), step.node.op_type, *found.sizes[step.node.output[0]], kept)
-        for step, kept in sorted(steps, key=lambda one: one[0].index)
+        NodeRange(node_label(step.node), step.node.op_type, *found.sizes[step.node.output[0]], kept_reason)
+        for step, kept_reason in sorted(steps, key=lambda one: one[0].index)
         if step.node.output and step.node.output[0] in found.sizes
     ]
     if rows:

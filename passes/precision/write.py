@@ -79,8 +79,8 @@ class _Writer:
         plan = self.plan
         for declared in frame.body.output:
             kind = declared.type.tensor_type.elem_type
-            known = frame.find(declared.name)
-            kind = kind or (known.dtype or 0 if known is not None else 0)
+            value = frame.find(declared.name)
+            kind = kind or (value.dtype or 0 if value is not None else 0)
             changes = self.interface and kind in plan.sources and declared.name not in self.staying
             self.outputs[declared.name] = plan.target if changes else kind
         self._inputs(frame, changing=self.interface, staying=initializer_names(frame.body))
@@ -116,10 +116,10 @@ class _Writer:
         for _, inner in step.inner:
             self._inputs(inner, changing=step in self.plan.changes)
             self._body(inner)
-        for place, value in enumerate(step.inputs):
+        for index, value in enumerate(step.inputs):
             if value is not None:
-                wanted = self.plan.wanted(step, place)
-                node.input[place] = self._named(value, wanted)
+                wanted = self.plan.wanted(step, index)
+                node.input[index] = self._named(value, wanted)
         kinds = [value.dtype if value is not None else None for value in step.outputs]
         change = self.plan.changes.get(step)
         if change is not None:
@@ -134,9 +134,9 @@ class _Writer:
         if step.is_a("Cast") and self._is_needless(step, kinds[0]):
             return
         self.out[step.frame].append(node)
-        for place, (value, kind) in enumerate(zip(step.outputs, kinds, strict=True)):
+        for index, (value, kind) in enumerate(zip(step.outputs, kinds, strict=True)):
             if value is not None and kind is not None:
-                self._made(value, kind, node, place)
+                self._made(value, kind, node, index)
 
     def _made(self, value: Value, kind: int, node: onnx.NodeProto, place: int) -> None:
         """Name a value that a node makes; an output of the model that shall have another type is cast to it."""
@@ -166,19 +166,19 @@ class _Writer:
 
     def _is_needless(self, step: Step, kind: int | None) -> bool:
         """Return whether a Cast is dropped, since its input has the type by now; an output of the model is cast from there."""
-        given, made = step.inputs[0], step.outputs[0]
-        if given is None or made is None or kind is None:
+        source, result = step.inputs[0], step.outputs[0]
+        if source is None or result is None or kind is None:
             return False
-        declared = None if made.frame.key else self.outputs.get(made.name)
-        if kind not in given.names or (made.is_output and not declared):
+        declared = None if result.frame.key else self.outputs.get(result.name)
+        if kind not in source.names or (result.is_output and not declared):
             return False
         if declared == kind:
             step.node.op_type = "Identity"
             del step.node.attribute[:]
             return False
-        made.names = {kind: given.names[kind]}
+        result.names = {kind: source.names[kind]}
         if declared:
-            self._cast(made, declared, made.name, step.node.name)
+            self._cast(result, declared, result.name, step.node.name)
         return True
 
     def _retype_attributes(self, step: Step, kind: int | None) -> None:
@@ -186,14 +186,14 @@ class _Writer:
         name = TYPE_BY_ATTRIBUTE.get(step.node.op_type) if not step.domain else None
         if name is None or kind is None or kind not in (*self.plan.sources, self.plan.target):
             return
-        known = {attribute.name: attribute for attribute in step.node.attribute}
+        attributes = {attribute.name: attribute for attribute in step.node.attribute}
         if step.is_a("ConstantOfShape"):
-            if name not in known:
+            if name not in attributes:
                 zero = onnx.helper.make_tensor("value", TensorProto.FLOAT, [1], [0.0])
-                known[name] = step.node.attribute.add(name=name, type=AttributeProto.TENSOR, t=zero)
-            self._convert(known[name].t)
-        elif name in known:
-            known[name].i = kind
+                attributes[name] = step.node.attribute.add(name=name, type=AttributeProto.TENSOR, t=zero)
+            self._convert(attributes[name].t)
+        elif name in attributes:
+            attributes[name].i = kind
         elif not step.is_a("DequantizeLinear"):
             step.node.attribute.add(name=name, type=AttributeProto.INT, i=kind)
 
@@ -208,16 +208,16 @@ class _Writer:
             scanned = next(a.i for a in step.node.attribute if a.name == "num_scan_inputs")
             carried = len(step.inner[0][1].body.input) - int(scanned)
         first = 1 if step.is_a("Loop") else 0
-        for place in range(len(kinds)):
-            kind = kinds[place]
+        for index in range(len(kinds)):
+            kind = kinds[index]
             if kind not in (*self.plan.sources, self.plan.target):
                 continue
-            values = [inner.find(inner.body.output[place + first].name) for _, inner in step.inner]
-            if place >= carried and values[0] is not None and values[0].names:
-                kind = kinds[place] = next(iter(values[0].names))
+            values = [inner.find(inner.body.output[index + first].name) for _, inner in step.inner]
+            if index >= carried and values[0] is not None and values[0].names:
+                kind = kinds[index] = next(iter(values[0].names))
             for (_, inner), value in zip(step.inner, values, strict=True):
                 if value is not None and kind is not None:
-                    declared = inner.body.output[place + first]
+                    declared = inner.body.output[index + first]
                     declared.name = self._in_body(inner, value, kind)
                     self._declare(declared, kind)
 
@@ -251,7 +251,7 @@ class _Writer:
         if value in self.plan.stored_narrow:
             self._store_narrow(value, tensor)
             return None
-        wanted = {self.plan.wanted(reader, place) for reader, place in value.readers} - {None}
+        wanted = {self.plan.wanted(reader, index) for reader, index in value.readers} - {None}
         if value.is_output:
             wanted.add(value.dtype)
         if self.plan.target == TensorProto.FLOAT and any(map(_widens, value.readers)):
@@ -333,7 +333,7 @@ class _Writer:
 
     def _declare_inner(self, frame: Frame) -> None:
         """Correct the declared types of inner values; one whose value is gone is removed."""
-        kept = []
+        declarations = []
         for declared in frame.body.value_info:
             value = frame.values.get(declared.name)
             if value is not None and value.names:
@@ -341,16 +341,16 @@ class _Writer:
                 if kind is None:
                     continue
                 self._declare(declared, kind)
-            kept.append(declared)
-        if len(kept) < len(frame.body.value_info):
+            declarations.append(declared)
+        if len(declarations) < len(frame.body.value_info):
             del frame.body.value_info[:]
-            frame.body.value_info.extend(kept)
+            frame.body.value_info.extend(declarations)
 
     def _declare(self, declared: onnx.ValueInfoProto, kind: int) -> None:
-        known = (
+        dtype = (
             declared.type.tensor_type.elem_type if declared.type.WhichOneof("value") == "tensor_type" else 0
         )
-        if kind and known in (*self.plan.sources, self.plan.target):
+        if kind and dtype in (*self.plan.sources, self.plan.target):
             declared.type.tensor_type.elem_type = kind
 
 

@@ -236,7 +236,7 @@ def intended(spec: ResizeSpec) -> ResizeSpec | None:
     axes = list(spec.axes)
     for axis in axes:
         if axis.length is None or axis.scale is None:
-            # An axis of scale 1 keeps its length, whatever that is.
+            # An axis of scale 1 keeps its length, even an unknown one.
             if axis.scale != 1:
                 return None
             continue

@@ -50,10 +50,10 @@ def pow_12_down(op: Op, base: Value, exponent: Value) -> Value:
     kind, other = base.need_dtype(), exponent.need_dtype()
     if kind in FLOATS and kind == other:
         return op.itself(base, exponent)
-    known = exponent.constant
-    if kind in FLOATS and known is not None:
-        narrow = known.astype(base.numpy_type)
-        if np.array_equal(narrow.astype(np.float64), known.astype(np.float64)):
+    array = exponent.constant
+    if kind in FLOATS and array is not None:
+        narrow = array.astype(base.numpy_type)
+        if np.array_equal(narrow.astype(np.float64), array.astype(np.float64)):
             return op.itself(base, narrow)
     return op.Cast(op.itself(base.cast(_T.DOUBLE), exponent.cast(_T.DOUBLE)), to=kind)
 
@@ -118,13 +118,13 @@ def round_11_down(op: Op, x: Value) -> Value:
     x = x.cast(kind)
     size = abs(x)
     whole = op.Floor(size)
-    left = size - whole
+    fraction = size - whole
     half = op.Floor(whole * 0.5)
     odd = whole - (half + half)
     # For an odd number, the fraction is a multiple of twice this step.
     # So "at least one half" is the same as "more than one half minus the step".
     bound = 0.5 - odd * (2.0**-53 if kind == _T.DOUBLE else 2.0**-24)
-    rounded = whole + (left > bound).cast(kind)
+    rounded = whole + (fraction > bound).cast(kind)
     inverse = op.Reciprocal(x)
     negative = (x < 0) | (inverse < 0)
     return (rounded * (1 - negative.cast(kind) * 2)).cast(dtype)
@@ -341,7 +341,7 @@ def quotient(op: Op, a: Value, b: Value) -> Value:
     if not a.is_float:
         op.refuse("a quotient of integers is no product", code="no-equal")
     small = b.static is not None and math.prod(b.static) <= _LARGEST
-    known = op.rw.constant_value(b.name) if small else None
-    if known is not None and known.all():
-        return a * (1 / known).astype(known.dtype)
+    array = op.rw.constant_value(b.name) if small else None
+    if array is not None and array.all():
+        return a * (1 / array).astype(array.dtype)
     return a * op.Reciprocal(b)

@@ -113,21 +113,21 @@ def _written_out(op: Op) -> Result:
     scale = _root_of_scale(op, query, dtype)
     transposed = op.Transpose(key, perm=[0, 1, 3, 2])
     scores = (query * scale) @ (transposed * scale)
-    taken = [scores]
+    stages = [scores]
     cap = get("softcap", 0.0)
     if cap:
         limit = op.constant(np.array(cap, helper.tensor_dtype_to_np_dtype(dtype)))
         scores = op.Tanh(scores / limit) * limit
-    taken.append(scores)
+    stages.append(scores)
     if bias is not None:
         scores = scores + bias
-    taken.append(scores)
+    stages.append(scores)
     precision = get("softmax_precision", 0) or dtype
     weights = op.Softmax(scores.cast(precision), axis=-1).cast(dtype)
     hidden = mask.hidden_rows(bias, dtype)
     if hidden is not None:
         weights = op.Where(hidden, op.constant(np.array(0, helper.tensor_dtype_to_np_dtype(dtype))), weights)
-    taken.append(weights)
+    stages.append(weights)
     mode = get("qk_matmul_output_mode", 0)
     if mode == 2 and bias is not None and op.is_read(3):
         op.note(
@@ -135,7 +135,7 @@ def _written_out(op: Op) -> Result:
             Exactness.ASSUMED,
         )
     result = weights @ value
-    return joined(op, result) if flat else result, *present, taken[mode]
+    return joined(op, result) if flat else result, *present, stages[mode]
 
 
 def _inputs(op: Op) -> tuple[Value, Value, Value, Value | None, Value | None, Value | None]:
@@ -162,7 +162,8 @@ def _by_head(value: Value, heads: int) -> Value:
 def _repeated(op: Op, query: Value, value: Value) -> Value:
     """Return K or V with its heads repeated, so that it has as many heads as Q."""
     heads, own = (
-        shape[1] if (shape := item.shape) is not None and len(shape) == 4 else None for item in (query, value)
+        shape[1] if (shape := operand.shape) is not None and len(shape) == 4 else None
+        for operand in (query, value)
     )
     if heads is not None and own is not None:
         if heads == own or heads % own:

@@ -106,36 +106,36 @@ class Heads:
             if rank == 2 and shape[1] == 1 and (total != 1 or self.past_key is not None):
                 return None  # the kernel treats it as a missing mask
             seen = op.Unsqueeze(mask > 0, [1, 2] if rank == 2 else [1])
-        given = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
-        return given.cast(self.query.need_dtype())
+        bias = op.Where(seen, op.constant(np.float32(0)), op.constant(np.float32(filtered)))
+        return bias.cast(self.query.need_dtype())
 
     def _by_lengths(self, mask: Value) -> Value:
         """Return a mask of the keys that are seen, (batch, keys), from their number, or from their ends and starts."""
-        op, given = self.op, (mask.shape or (None,))[0]
+        op, mask_size = self.op, (mask.shape or (None,))[0]
         batch = (self.query.shape or (None,))[0]
-        places = op.iota(self.total)
+        positions = op.iota(self.total)
         lengths = mask.cast(_T.INT64)
-        if given is None or batch is None:
-            one, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
-            if one and other and one[0] and one[0] == other[0]:
-                given = batch = 1
+        if mask_size is None or batch is None:
+            mask_symbols, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
+            if mask_symbols and other and mask_symbols[0] and mask_symbols[0] == other[0]:
+                mask_size = batch = 1
         if (
-            given is not None and batch is not None and given == 3 * batch + 2
+            mask_size is not None and batch is not None and mask_size == 3 * batch + 2
         ):  # behind them, where packed items start
-            lengths, given = op.Slice(lengths, [0], [batch], [0]), batch
-        if given is not None and given == batch:
-            return places < op.Unsqueeze(lengths, [1])
-        items = op.size_of(self.query, 0)
-        ends = op.write("Slice", lengths, [0], items, [0])
+            lengths, mask_size = op.Slice(lengths, [0], [batch], [0]), batch
+        if mask_size is not None and mask_size == batch:
+            return positions < op.Unsqueeze(lengths, [1])
+        batch_size = op.size_of(self.query, 0)
+        ends = op.write("Slice", lengths, [0], batch_size, [0])
         if (
-            given is None or batch is None
+            mask_size is None or batch is None
         ):  # behind the ends of the keys are their starts, or something else, or nothing
-            both = op.Equal(op.size_of(mask, 0), items * 2).cast(_T.INT64)
+            both = op.Equal(op.size_of(mask, 0), batch_size * 2).cast(_T.INT64)
             lengths = op.Concat(lengths, ends, axis=0) * both
-        elif given != 2 * batch:
+        elif mask_size != 2 * batch:
             op.refuse("its mask has neither one nor two numbers for each item of the batch", code="no-equal")
-        starts = op.write("Slice", lengths, items, items * 2, [0])
-        return (places < op.Unsqueeze(ends, [1])) & ~(places < op.Unsqueeze(starts, [1]))
+        starts = op.write("Slice", lengths, batch_size, batch_size * 2, [0])
+        return (positions < op.Unsqueeze(ends, [1])) & ~(positions < op.Unsqueeze(starts, [1]))
 
     def attend(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         """Return the output (batch, length, heads · size), keys and values with the cached ones, and the masked scores."""
@@ -151,7 +151,7 @@ class Heads:
         The returned caches are the whole buffers. `beams` (batch / beams, beams, rows) tells, for each cached row, the beam
         that a single query reads.
         """
-        op, new = self.op, [by_head(item, self.count) for item in (self.key, self.value)]
+        op, new = self.op, [by_head(part, self.count) for part in (self.key, self.value)]
         assert self.past_key is not None
         assert self.past_value is not None
         past, steps = past.cast(_T.INT64).reshape(-1), op.size_of(self.query, 1)
@@ -173,21 +173,21 @@ class Heads:
                 code="no-equal",
             )
         width, batch = op.size_of(beams, 1), op.size_of(self.query, 0)
-        items = op.Unsqueeze(op.iota(batch), [1])
+        rows = op.Unsqueeze(op.iota(batch), [1])
         table = op.Reshape(beams.cast(_T.INT64), op.Concat([-1], op.size_of(beams, 2), axis=0))
-        source = op.write("Slice", table, [0], past, [1]) + items / width * width
+        source = op.write("Slice", table, [0], past, [1]) + rows / width * width
         single = op.Equal(op.size_of(self.query, 1), [1])  # else the kernel keeps the order of the rows
-        places = op.Unsqueeze(op.Where(single, source, items), [1, 3])
-        return [op.GatherElements(cache, op.Expand(places, op.Shape(cache)), axis=0) for cache in caches]
+        indices = op.Unsqueeze(op.Where(single, source, rows), [1, 3])
+        return [op.GatherElements(cache, op.Expand(indices, op.Shape(cache)), axis=0) for cache in caches]
 
     def _direct(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         op, flat = self.op, self.key.need_rank() == 3
         query = self.query if flat else by_head(self.query, self.count)
         if mask is not None:
             mask = op.Expand(mask, op.Concat([1, 1], op.size_of(self.query, 1), self.total, axis=0))
-        given: dict[str, Any] = {"is_causal": int(self.causal), "scale": float(self.scale) or None}
-        given |= {"q_num_heads": self.count, "kv_num_heads": self.count} if flat else {}
-        given |= {"qk_matmul_output_mode": 2} if op.is_read(3) else {}
+        settings: dict[str, Any] = {"is_causal": int(self.causal), "scale": float(self.scale) or None}
+        settings |= {"q_num_heads": self.count, "kv_num_heads": self.count} if flat else {}
+        settings |= {"qk_matmul_output_mode": 2} if op.is_read(3) else {}
         operands = (
             query,
             self.key,
@@ -197,14 +197,14 @@ class Heads:
             self.past_value,
         )
         wanted = 4 if op.is_read(3) else 3
-        found = op.several("Attention", wanted, *operands, **given)
-        return found[0] if flat else joined(op, found[0]), found[1], found[2], found[-1]
+        outputs = op.several("Attention", wanted, *operands, **settings)
+        return outputs[0] if flat else joined(op, outputs[0]), outputs[1], outputs[2], outputs[-1]
 
     def _written_out(self, mask: Value | None, bias: Value | None) -> tuple[Value, Value, Value, Value]:
         op = self.op
         query = by_head(self.query, self.count)
         key, value = (
-            by_head(item, self.count) if item.need_rank() == 3 else item for item in (self.key, self.value)
+            by_head(part, self.count) if part.need_rank() == 3 else part for part in (self.key, self.value)
         )
         key = key if self.past_key is None else op.Concat(self.past_key, key, axis=2)
         value = value if self.past_value is None else op.Concat(self.past_value, value, axis=2)

@@ -68,11 +68,11 @@ class Mask:
         parts = self._hidden_values() if fixed is None else [op.constant(fixed)] if fixed.any() else []
         if mask is not None:
             parts.append(~mask)
-        found = parts[0]
+        hidden = parts[0]
         for part in parts[1:]:
-            found = found | part
+            hidden = hidden | part
         bounds = (np.array(value, helper.tensor_dtype_to_np_dtype(dtype)) for value in (-np.inf, 0))
-        return op.Where(found, *bounds)
+        return op.Where(hidden, *bounds)
 
     def hidden_rows(self, bias: Value | None, dtype: int) -> Value | None:
         """Return for each query whether all keys are hidden, or None if that cannot happen."""

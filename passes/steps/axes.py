@@ -90,8 +90,8 @@ def axes_13_down(op: Op, x: Value, axes: Value | None) -> Value:
     Limits: a Reshape copies the input's length for each 0 in a computed shape. So for axes computed at run time, onnx-migrate
     assumes that no tensor is empty.
     """
-    known = None if axes is None else axes.constant
-    if axes is not None and known is None:
+    array = None if axes is None else axes.constant
+    if axes is not None and array is None:
         op.rw.use_at_run_time(1, "axes")
         shape = _squeezed(op, x, axes) if op.operator == "Squeeze" else _unsqueezed(op, x, axes)
         empty = "" if x.shape is not None and all(x.shape) else ", if the tensor is not empty"
@@ -100,8 +100,8 @@ def axes_13_down(op: Op, x: Value, axes: Value | None) -> Value:
             Exactness.ASSUMED if empty else None,
         )
         return op.Reshape(x, shape)
-    if known is not None and known.size:
-        return op.itself(x, axes=[int(axis) for axis in known.reshape(-1)])
+    if array is not None and array.size:
+        return op.itself(x, axes=[int(axis) for axis in array.reshape(-1)])
     return op.itself(x) if op.operator == "Squeeze" else x
 
 
@@ -126,11 +126,11 @@ def _squeezed(op: Op, x: Value, axes: Value) -> Value:
 
 def _unsqueezed(op: Op, x: Value, axes: Value) -> Value:
     """Return the new shape: 1 at each mark, and the old lengths in order elsewhere."""
-    one = op.constant([1])
+    ones = op.constant([1])
     shape = op.Shape(x)
     added = op.Shape(axes.reshape(-1))
     rank = op.Shape(shape) + added
-    free = one - _marks(op, axes, rank)
+    free = ones - _marks(op, axes, rank)
     # Free positions count from 1. Marked ones have 0, the index of the 1 in front of the lengths.
-    place = op.CumSum(free, op.constant(0)) * free
-    return op.Gather(op.Concat(one, shape, axis=0), place, axis=0)
+    index = op.CumSum(free, op.constant(0)) * free
+    return op.Gather(op.Concat(ones, shape, axis=0), index, axis=0)

@@ -115,14 +115,14 @@ def batch_normalization_14_down(node: onnx.NodeProto, rw: LoweringRewriter) -> N
 
 def _one_type(rw: LoweringRewriter, *groups: tuple[Sequence[int], Sequence[int]]) -> None:
     """Cast each group of inputs and outputs to the widest of their types."""
-    found = [rw.dtype(rw.input(inputs[0])) for inputs, _ in groups]
-    known = {dtype for dtype in found if dtype is not None}
-    if None in found:
+    dtypes = [rw.dtype(rw.input(inputs[0])) for inputs, _ in groups]
+    known_types = {dtype for dtype in dtypes if dtype is not None}
+    if None in dtypes:
         rw.note("its inputs are assumed to have one element type", Exactness.ASSUMED)
-    if len(known) < 2:
+    if len(known_types) < 2:
         return
-    wide = TensorProto.DOUBLE if TensorProto.DOUBLE in known else TensorProto.FLOAT
-    for (inputs, outputs), dtype in zip(groups, found, strict=True):
+    wide = TensorProto.DOUBLE if TensorProto.DOUBLE in known_types else TensorProto.FLOAT
+    for (inputs, outputs), dtype in zip(groups, dtypes, strict=True):
         if dtype is not None and dtype != wide:
             rw.cast_around(inputs, [index for index in outputs if rw.output(index)], wide, dtype)
             if outputs:

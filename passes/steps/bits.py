@@ -28,8 +28,8 @@ def bit_shift_28_down(op: Op, x: Value, y: Value, *, direction: str) -> Value:
     width = _WIDTHS[dtype]
     plain = _UNSIGNED[width]
     signed = dtype != plain
-    known = y.constant
-    safe = known is not None and bool(np.all((known >= 0) & (known < width)))
+    array = y.constant
+    safe = array is not None and bool(np.all((array >= 0) & (array < width)))
     if safe and not signed:
         return op.itself(x, y)
     negative = inside = None

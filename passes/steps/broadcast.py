@@ -103,17 +103,17 @@ def expand(op: Op, x: Value, shape: Value) -> Value:
     Limits: for types without Mul, such as strings, the shape must be a constant and the input's lengths must be fixed. For
     other cases the element type must be known.
     """
-    known = shape.constant
-    if known is None:
+    array = shape.constant
+    if array is None:
         return _multiplied(op, x, shape)
     own = x.shape
-    if known.ndim != 1 or (known < 0).any() or not _broadcasts(own, known):
+    if array.ndim != 1 or (array < 0).any() or not _broadcasts(own, array):
         op.refuse(
-            f"cannot be expanded to {_brief(known)}, which is not a shape that its input"
+            f"cannot be expanded to {_brief(array)}, which is not a shape that its input"
             f" {list(own) if own is not None else ''} broadcasts to",
             code="invalid-node",
         )
-    return _broadcast(op, x, [int(size) for size in known.reshape(-1)])
+    return _broadcast(op, x, [int(size) for size in array.reshape(-1)])
 
 
 def _broadcasts(own: tuple[int | None, ...] | None, shape: np.ndarray[Any, Any]) -> bool:
@@ -133,8 +133,8 @@ def _multiplied(op: Op, value: Value, shape: Value) -> Value:
     kind = TensorProto.INT32 if dtype in _SMALL else dtype
     if dtype not in (*_MULTIPLIED, *_SMALL, TensorProto.BOOL):
         shape.need_constant("shape")
-    one = op.constant(np.ones(1, helper.tensor_dtype_to_np_dtype(kind)))
-    ones = op.Tile(op.Reshape(one, shape * np.array([0]) + np.array([1])), shape)
+    unit = op.constant(np.ones(1, helper.tensor_dtype_to_np_dtype(kind)))
+    ones = op.Tile(op.Reshape(unit, shape * np.array([0]) + np.array([1])), shape)
     if dtype == TensorProto.BOOL:
         return value & ones
     return (value.cast(kind) * ones).cast(dtype)
@@ -146,9 +146,9 @@ def _broadcast(op: Op, value: Value, shape: Sequence[int]) -> Value:
     if value.static is not None:
         return _tiled(op, value, value.static, shape)
     sizes = list(shape)
-    for place in range(1, min(len(own or ()), len(shape)) + 1):
-        if own is not None and own[-place] == shape[-place]:
-            sizes[-place] = 1
+    for back in range(1, min(len(own or ()), len(shape)) + 1):
+        if own is not None and own[-back] == shape[-back]:
+            sizes[-back] = 1
     dtype = value.need_dtype()
     if dtype == TensorProto.BOOL:
         return value & np.ones(bounded_dims(sizes), bool)

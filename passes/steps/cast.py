@@ -147,16 +147,16 @@ def _bits_of(op: Op, x: Value, layout: _Float) -> Value:
     # The logarithm gives the exponent. Next to a power of two it may be wrong by one.
     guess = _clip(op, op.Floor(op.Log(size) / np.log(2)), layout.lowest, layout.bias).cast(_T.INT64)
     powers = _powers(op, range(layout.lowest, layout.bias + 2), layout)
-    place = guess - layout.lowest
-    lower = op.Gather(powers, place, axis=0)
-    upper = op.Gather(powers, place + 1, axis=0)
+    index = guess - layout.lowest
+    lower = op.Gather(powers, index, axis=0)
+    upper = op.Gather(powers, index + 1, axis=0)
     too_large = (size < lower).cast(_T.INT64)
     too_small = (~(size < upper)).cast(_T.INT64)
-    place = _clip_integer(op, place - too_large + too_small, 2 * layout.bias - 1)
-    quotient = size / op.Gather(powers, place, axis=0)
+    index = _clip_integer(op, index - too_large + too_small, 2 * layout.bias - 1)
+    quotient = size / op.Gather(powers, index, axis=0)
     finite = size < np.inf
     fraction = (op.select(finite, quotient, 0) * 2.0**layout.fraction).cast(_T.INT64)
-    exponent = place * (1 << layout.fraction)
+    exponent = index * (1 << layout.fraction)
     infinite = (2 * layout.bias + 1) << layout.fraction
     beyond = op.select(x == x, op.constant(infinite), op.constant(infinite | 1 << (layout.fraction - 1)))
     bits = op.select(finite, exponent + fraction, beyond)
@@ -175,7 +175,7 @@ def _float_of(op: Op, x: Value, layout: _Float) -> Value:
     fraction = size - exponent * unit
     normal = (exponent > 0).cast(_T.INT64)
     whole = fraction + normal * unit
-    exponents = [max(place, 1) - layout.bias - layout.fraction for place in range(2 * layout.bias + 1)]
+    exponents = [max(power, 1) - layout.bias - layout.fraction for power in range(2 * layout.bias + 1)]
     scale = op.Gather(_powers(op, exponents, layout, last=np.inf), exponent, axis=0)
     value = whole.cast(layout.computed) * scale
     broken = (exponent == 2 * layout.bias + 1) & (fraction > 0)

@@ -67,8 +67,8 @@ def clip_11_down(op: Op, x: Value, low: Value | None, high: Value | None) -> Val
     arrays = [None if bound is None else bound.constant for bound in (low, high)]
     dtype = x.dtype
     if dtype is None:
-        found = (int(onnx.helper.np_dtype_to_tensor_dtype(a.dtype)) for a in arrays if a is not None)
-        dtype = next(found, None) or x.need_dtype()
+        dtypes = (int(onnx.helper.np_dtype_to_tensor_dtype(a.dtype)) for a in arrays if a is not None)
+        dtype = next(dtypes, None) or x.need_dtype()
     fits = all(
         bound is None
         or (array is not None and array.size == 1 and float(np.float32(array.item())) == array.item())
@@ -119,11 +119,11 @@ def _extreme(op: Op, operator: str, values: list[Value], dtype: int) -> Value:
     if len(values) > 1 and dtype not in _WIDE and op.target >= 8:
         wide = _T.FLOAT if dtype in _SMALL else _T.DOUBLE
         return op.write(operator, *[value.cast(wide) for value in values]).cast(dtype)
-    found = values[0]
+    extreme = values[0]
     for value in values[1:]:
-        less = found < value if operator == "Max" else value < found
-        found = op.select(less, value, found)
-    return found
+        less = extreme < value if operator == "Max" else value < extreme
+        extreme = op.select(less, value, extreme)
+    return extreme
 
 
 @formula("Clip", since=1)

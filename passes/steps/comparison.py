@@ -56,13 +56,13 @@ def equal_11_down(op: Op, a: Value, b: Value) -> Value:
 
 def _ordered(op: Op, *values: Value) -> list[Value]:
     """For each value that may hold NaN, return a mask of the elements that are not NaN."""
-    found = []
+    conditions = []
     for name, value in {value.name: value for value in values}.items():
         static = value.static
         constant = op.rw.constant_value(name) if static is not None and math.prod(static) <= 4096 else None
         if constant is None or bool(np.isnan(constant).any()):
-            found.append(_not_nan(op, value))
-    return found
+            conditions.append(_not_nan(op, value))
+    return conditions
 
 
 def _not_nan(op: Op, x: Value) -> Value:

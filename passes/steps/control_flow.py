@@ -66,10 +66,10 @@ def loop_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             f"its body has {count_of(len(body.input), 'input')}, and the node carries no values",
             code="invalid-node",
         )
-    given, handed_on = rw.fresh("idle_in"), rw.fresh("idle_out")
+    idle_input, handed_on = rw.fresh("idle_in"), rw.fresh("idle_out")
     inner = next(attribute.g for attribute in node.attribute if attribute.name == "body")
-    inner.input.append(helper.make_tensor_value_info(given, TensorProto.FLOAT, [1]))
-    inner.node.append(helper.make_node("Identity", [given], [handed_on], name=rw.fresh("idle")))
+    inner.input.append(helper.make_tensor_value_info(idle_input, TensorProto.FLOAT, [1]))
+    inner.node.append(helper.make_node("Identity", [idle_input], [handed_on], name=rw.fresh("idle")))
     outputs = list(inner.output)
     del inner.output[:]
     inner.output.extend(
@@ -92,22 +92,22 @@ def if_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     branches = [attribute.g for name in _BRANCHES for attribute in node.attribute if attribute.name == name]
     index = next(
-        (place for place, item in enumerate(rw.scope.body.node) if item is node or item == node), None
+        (number for number, other in enumerate(rw.scope.body.node) if other is node or other == node), None
     )
     if len(branches) < 2 or index is None:
         return
     scopes = [
         rw.scope.inner(node, index, name, 0, graph) for name, graph in zip(_BRANCHES, branches, strict=True)
     ]
-    for place in range(len(node.output)):
+    for number in range(len(node.output)):
         shapes = [
-            scope.value_type(graph.output[place].name).shape
+            scope.value_type(graph.output[number].name).shape
             for scope, graph in zip(scopes, branches, strict=True)
         ]
         if shapes[0] == shapes[1]:
             continue
         for graph in branches:
-            _hide_shape(graph, place, rw)
+            _hide_shape(graph, number, rw)
         rw.note(
             "a value whose shape may differ between the branches is reshaped there to the shape that it has"
         )

@@ -141,8 +141,8 @@ def deform_conv(
     for axis in (0, 1):
         of_axis = op.Gather(moved, axis, axis=2)
         within = np.indices(kernel)[axis].reshape(-1) * (dilations or [1, 1])[axis] - (pads or [0, 0])[axis]
-        places = op.iota(op.known(sizes[axis])).cast(TensorProto.FLOAT)
-        steps = places * np.array([(strides or [1, 1])[axis]], np.float32)
+        positions = op.iota(op.known(sizes[axis])).cast(TensorProto.FLOAT)
+        steps = positions * np.array([(strides or [1, 1])[axis]], np.float32)
         steps = steps if axis else steps.reshape(-1, 1)
         regular = (steps + within.reshape(-1, 1, 1).astype(np.float32)).cast(real)
         at = op.Unsqueeze(of_axis + regular, [4])
@@ -188,21 +188,21 @@ def col2im(
 
     Limits: image_shape and block_shape must be constants.
     """
-    image = [int(item) for item in op.rw.need_constant(1, "image_shape").reshape(-1)]
-    block = [int(item) for item in op.rw.need_constant(2, "block_shape").reshape(-1)]
+    image = [int(length) for length in op.rw.need_constant(1, "image_shape").reshape(-1)]
+    block = [int(length) for length in op.rw.need_constant(2, "block_shape").reshape(-1)]
     count, elements = len(image), math.prod(image) * math.prod(block)
     strides = strides or [1] * count
     if not 0 < elements <= _LARGEST or math.prod(block) > _LARGEST_BLOCK or min(*image, *block, *strides) < 1:
         op.refuse(f"an image {image} of blocks {block} cannot be written", code="no-equal")
-    places, size = _places(image, block, dilations or [1] * count, pads or [0] * 2 * count, strides)
+    index_rows, size = _places(image, block, dilations or [1] * count, pads or [0] * 2 * count, strides)
     channels = x.shape[1] if x.rank == 3 and x.shape else None
     rows = -1 if channels is None else channels // math.prod(block)
     value = op.Reshape(x, [0, rows, size])
-    if any(bool((taken == size).any()) for taken in places):
+    if any(bool((index_row == size).any()) for index_row in index_rows):
         value = op.write("Pad", value, [0, 0, 0, 0, 0, 1], op.constant(0, x))
     total = None
-    for taken in places:
-        part = op.Gather(value, taken, axis=2)
+    for index_row in index_rows:
+        part = op.Gather(value, index_row, axis=2)
         total = part if total is None else total + part
     assert total is not None
     if x.is_float and x.dtype != TensorProto.BFLOAT16:
@@ -226,7 +226,7 @@ def _places(
     blocks = int(np.prod(counts))
     size = int(np.prod(block)) * blocks
     bounded(int(np.prod(image)) + size, _MOST_PLACES)
-    found: list[list[int]] = [[] for _ in range(int(np.prod(image)))]
+    entries: list[list[int]] = [[] for _ in range(int(np.prod(image)))]
     for number, offset in enumerate(itertools.product(*(range(length) for length in block))):
         lines = [
             np.arange(counts[axis]) * strides[axis] - pads[axis] + offset[axis] * dilations[axis]
@@ -236,9 +236,9 @@ def _places(
         inside = np.all([(at >= 0) & (at < length) for at, length in zip(grid, image, strict=True)], axis=0)
         flat = np.ravel_multi_index([np.where(inside, at, 0) for at in grid], image)
         for at, element in zip(flat[inside], np.flatnonzero(inside.reshape(-1)), strict=True):
-            found[at].append(number * blocks + int(element))
-    rounds = max((len(items) for items in found), default=0) or 1
-    table = np.full((rounds, len(found)), size, np.int64)
-    for place, items in enumerate(found):
-        table[: len(items), place] = items
+            entries[at].append(number * blocks + int(element))
+    rounds = max((len(row) for row in entries), default=0) or 1
+    table = np.full((rounds, len(entries)), size, np.int64)
+    for column, row in enumerate(entries):
+        table[: len(row), column] = row
     return list(table), size

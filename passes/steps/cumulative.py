@@ -54,12 +54,12 @@ def _scanned(
     dtype = kind = x.need_dtype()
     if 0 in (x.shape or ()):
         return x  # the result is empty too
-    known, rank = axis.constant, x.rank
-    folded = known is None or not rank
-    if known is None or not rank:
+    array, rank = axis.constant, x.rank
+    folded = array is None or not rank
+    if array is None or not rank:
         source, along, rank = _three_axes(op, x, axis), 1, 3
     else:
-        source, along = x, int(known.reshape(-1)[0]) % rank
+        source, along = x, int(array.reshape(-1)[0]) % rank
     if dtype == _T.BFLOAT16:
         kind = _T.FLOAT
         op.note("bfloat16 is multiplied in float32 between Casts", EQUIVALENT)
@@ -84,11 +84,11 @@ def _three_axes(op: Op, x: Value, axis: Value) -> Value:
     """Return a value with three axes: those before `axis` flattened, `axis`, and those behind it flattened."""
     shape = op.Shape(x)
     rank = op.size_of(shape, 0)
-    place = axis.cast(_T.INT64).reshape(1)
-    place = place + op.Less(place, [0]).cast(_T.INT64) * rank
-    places, one = op.iota(rank), op.constant([1])
+    index = axis.cast(_T.INT64).reshape(1)
+    index = index + op.Less(index, [0]).cast(_T.INT64) * rank
+    positions, unit = op.iota(rank), op.constant([1])
     sizes = [
-        op.ReduceProd(op.select(chosen(places, place), shape, one), [0])
+        op.ReduceProd(op.select(chosen(positions, index), shape, unit), [0])
         for chosen in (op.Less, op.Equal, op.Greater)
     ]
     three = op.Reshape(x, op.Concat(*sizes, axis=0))
@@ -100,7 +100,7 @@ def _state(op: Op, x: Value, axis: int, number: float) -> Value:
     """Return a tensor of one repeated number, in the shape of x without the axis."""
     shape = x.shape
     if shape is not None:
-        rest = [size for place, size in enumerate(shape) if place != axis and size is not None]
+        rest = [size for at, size in enumerate(shape) if at != axis and size is not None]
         if len(rest) == len(shape) - 1 and math.prod(rest) <= _LARGEST_STATE:
             return op.constant(np.full(rest, number), x)
     sizes = op.Shape(x)

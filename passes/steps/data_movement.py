@@ -120,7 +120,7 @@ def center_crop_pad(op: Op, x: Value, target: Value, *, axes: list[int] | None) 
     if wanted is None or shape is None or lengths is None or None in lengths:
         return _at_run_time(op, x, target.cast(TensorProto.INT64), axes)
     pairs = [(axis, length or 0) for axis, length in zip(axes or range(len(shape)), lengths, strict=True)]
-    return _fixed(op, x, len(shape), pairs, [int(item) for item in wanted])
+    return _fixed(op, x, len(shape), pairs, [int(size) for size in wanted])
 
 
 def _fixed(op: Op, x: Value, rank: int, lengths: list[tuple[int, int]], target: list[int]) -> Value:
@@ -136,8 +136,8 @@ def _fixed(op: Op, x: Value, rank: int, lengths: list[tuple[int, int]], target: 
     if any(pads):
         x = op.Pad(x, pads, 0)
     if cuts:
-        places, starts, ends = ([cut[part] for cut in cuts] for part in range(3))
-        x = op.Slice(x, starts, ends, places)
+        axes, starts, ends = ([cut[part] for cut in cuts] for part in range(3))
+        x = op.Slice(x, starts, ends, axes)
     return x
 
 

@@ -61,29 +61,29 @@ def dft(op: Op, x: Value, dft_length: Value | None, *, axis: int, inverse: int, 
     """
     rank, parts = x.need_rank(), _parts(op, x)
     axis %= rank
-    given = (x.shape or ())[axis]
+    own_length = (x.shape or ())[axis]
     real = bool(inverse and onesided)
-    length = _length(op, x, dft_length, given, real)
+    length = _length(op, x, dft_length, own_length, real)
     used = length // 2 + 1 if real else length
     dtype, wide = _types(x)
     value = x.cast(wide)
-    if given is None:
+    if own_length is None:
         # The length is unknown: pad by the full length, then cut.
         pads = [0] * rank + [used if at == axis else 0 for at in range(rank)]
         value = op.write("Pad", value, pads)
-    if given is None or given > used:
+    if own_length is None or own_length > used:
         value = op.Slice(value, [0], [used], [axis])
-    used = used if given is None else min(used, given)
+    used = used if own_length is None else min(used, own_length)
     perm = [at for at in range(rank) if at not in (axis, rank - 1)] + [axis, rank - 1]
     if axis != rank - 2:
         value = op.Transpose(value, perm=perm)
-    kept = [0] * (rank - 2)
+    lead = [0] * (rank - 2)
     table = _inverse_real(length, used, parts) if real else _transform(length, used, parts, bool(inverse))
     if onesided and not inverse:
         table = table[:, : 2 * (length // 2 + 1)]
-    value = value.reshape(*kept, used * parts) @ op.constant(table, value)
+    value = value.reshape(*lead, used * parts) @ op.constant(table, value)
     of_output = 1 if real else 2
-    value = value.reshape(*kept, table.shape[1] // of_output, of_output)
+    value = value.reshape(*lead, table.shape[1] // of_output, of_output)
     if axis != rank - 2:
         value = op.Transpose(value, perm=[perm.index(at) for at in range(rank)])
     return value.cast(dtype)
@@ -139,8 +139,8 @@ def _by_matmul(op: Op, signal: Value, waves: Value, length: int, step: int, part
     span = op.Sub(op.size_of(signal, 1).as_written(), [length])
     count = op.Add(op.Div(span, [step]), [1])
     starts = op.Mul(op.iota(count).as_written(), [step])
-    places = op.Unsqueeze(starts, [1]) + np.arange(bounded(length), dtype=np.int64)
-    frames = op.Gather(signal, places, axis=1)  # [batch, frame, sample, part]
+    indices = op.Unsqueeze(starts, [1]) + np.arange(bounded(length), dtype=np.int64)
+    frames = op.Gather(signal, indices, axis=1)  # [batch, frame, sample, part]
     frames = op.Transpose(frames, perm=[0, 1, 3, 2]).reshape(0, 0, parts * length)
     return frames @ op.Transpose(waves.as_written().reshape(0, parts * length), perm=[1, 0])
 
@@ -250,8 +250,8 @@ def window(op: Op, size: Value, *, periodic: int, output_datatype: int) -> Value
     Why equal: the standard defines the windows by these sums of cosines. For 1,024 samples the largest difference from ONNX
     Runtime's kernel was 6e-8 for constants, and 2.4e-7 for computed windows.
     """
-    factors, known = _COSINES[op.operator], size.constant
-    count = _LONGEST_WINDOW + 1 if known is None else int(known.reshape(-1)[0])
+    factors, array = _COSINES[op.operator], size.constant
+    count = _LONGEST_WINDOW + 1 if array is None else int(array.reshape(-1)[0])
     if count <= _LONGEST_WINDOW:
         with np.errstate(invalid="ignore", divide="ignore"):
             angles = 2 * np.pi * np.arange(count) / np.float64(count if periodic else count - 1)
@@ -259,8 +259,8 @@ def window(op: Op, size: Value, *, periodic: int, output_datatype: int) -> Value
         return op.constant(_as_type(np.asarray(values), output_datatype))
     wide = TensorProto.DOUBLE if output_datatype == TensorProto.DOUBLE else TensorProto.FLOAT
     samples = size.reshape(1).cast(TensorProto.INT64)
-    places, span = op.iota(samples).cast(wide), samples.cast(wide)
-    turns = places / (span if periodic else span - 1)
+    positions, span = op.iota(samples).cast(wide), samples.cast(wide)
+    turns = positions / (span if periodic else span - 1)
     first, *others = (
         op.Cos(turns * (2 * np.pi * number)) * factor for number, factor in enumerate(factors[1:], 1)
     )

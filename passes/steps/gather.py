@@ -22,11 +22,11 @@ def to_int64(indices: Value) -> Value:
 
 def non_negative(op: Op, indices: Value, sizes: Value) -> Value:
     """Return int64 indices counted from the front. `sizes` holds the sizes of their axes, and broadcasts against them."""
-    known, size = indices.constant, sizes.constant
-    if known is not None and bool((known >= 0).all()):
+    array, size = indices.constant, sizes.constant
+    if array is not None and bool((array >= 0).all()):
         return indices
-    if known is not None and size is not None:
-        return op.constant(np.where(known < 0, known + size, known)).as_written()
+    if array is not None and size is not None:
+        return op.constant(np.where(array < 0, array + size, array)).as_written()
     below = op.Cast(op.Less(indices, op.constant(0)), to=TensorProto.INT64)
     return indices + below * sizes
 
@@ -60,17 +60,17 @@ class Dims:
     def product(self, axes: Sequence[int]) -> Value:
         """Return the product of the sizes of these axes, as a tensor of one element."""
         sizes = self.some(axes)
-        known = sizes.constant
-        if known is not None:
-            return self._op.constant([prod(known.tolist())])
+        array = sizes.constant
+        if array is not None:
+            return self._op.constant([prod(array.tolist())])
         return sizes if len(axes) == 1 else self._op.ReduceProd(sizes, [0])
 
     def strides(self, count: int) -> Value:
         """Return the stride of each of the first `count` axes, counted in blocks of the axes after them."""
         parts = [self.product(range(axis + 1, count)) for axis in range(count)]
-        known = [part.constant for part in parts]
-        if all(part is not None for part in known):
-            return self._op.constant([int(part[0]) for part in known if part is not None])
+        arrays = [part.constant for part in parts]
+        if all(part is not None for part in arrays):
+            return self._op.constant([int(part[0]) for part in arrays if part is not None])
         return self._op.Concat(*parts, axis=0)
 
     def places(self, axis: int) -> Value:
@@ -153,12 +153,12 @@ def element_numbers(op: Op, data: Value, indices: Value, axis: int) -> Value:
     number = non_negative(op, to_int64(indices), sizes.some([axis]))
     if rank == 1:
         return number
-    places = Dims(op, indices)
+    dims = Dims(op, indices)
     offset = None
     for other in range(rank):
         if other == axis:
             continue
-        part = along(places.places(other), other, rank)
+        part = along(dims.places(other), other, rank)
         if other < rank - 1:
             part = part * sizes.product(range(other + 1, rank))
         offset = part if offset is None else offset + part
@@ -217,8 +217,8 @@ def one_hot_11(op: Op, indices: Value, depth: Value, values: Value, *, axis: int
     below -depth stay negative.
     """
     front = {"axis": axis + indices.need_rank() + 1} if axis < -1 else {}
-    known = indices.constant
-    if known is not None and bool((known >= 0).all()):
+    array = indices.constant
+    if array is not None and bool((array >= 0).all()):
         return op.itself(indices, depth, values, **front)
     dtype = indices.need_dtype()
     if dtype in (_T.UINT8, _T.UINT16, _T.UINT32, _T.UINT64):
@@ -240,6 +240,6 @@ def one_hot(op: Op, indices: Value, depth: Value, values: Value, *, axis: int) -
     rank = indices.need_rank()
     axis %= rank + 1
     size = depth.cast(_T.INT64).reshape(1)
-    places = along(op.iota(size), axis, rank + 1)
-    given = op.Unsqueeze(indices.cast(_T.INT64), [axis])
-    return op.Gather(values, (given == places).cast(_T.INT64), axis=0)
+    positions = along(op.iota(size), axis, rank + 1)
+    index = op.Unsqueeze(indices.cast(_T.INT64), [axis])
+    return op.Gather(values, (index == positions).cast(_T.INT64), axis=0)

@@ -69,16 +69,16 @@ def range_11_down(op: Op, start: Value, limit: Value, delta: Value) -> Value:
     Runtime add. The Loop gives the same bits as ONNX Runtime, which counts in double.
     """
     dtype = start.need_dtype()
-    known = [value.constant for value in (start, limit, delta)]
-    if all(array is not None and array.size == 1 for array in known):
-        values = _counted(*(array.reshape(-1)[0] for array in known if array is not None))
+    arrays = [value.constant for value in (start, limit, delta)]
+    if all(array is not None and array.size == 1 for array in arrays):
+        values = _counted(*(array.reshape(-1)[0] for array in arrays if array is not None))
         if values is not None:
             return op.constant(values)
     if dtype in FLOATS:
         return _added(op, dtype, *(value.reshape() for value in (start, limit, delta)))
     start, limit, delta = (value.cast(_T.INT64) for value in (start, limit, delta))
     count = limit - start
-    if known[2] is None or int(known[2].reshape(-1)[0]) != 1:
+    if arrays[2] is None or int(arrays[2].reshape(-1)[0]) != 1:
         forward = (delta > 0).cast(_T.INT64)
         toward = forward + forward - 1
         count = (count + (delta - toward)) / delta
@@ -99,8 +99,8 @@ def _counted(start: Any, limit: Any, delta: Any) -> np.ndarray[Any, Any] | None:
         if count > _LONGEST_RANGE:
             return None
         values = np.empty(max(count, 0), start.dtype)
-        for place in range(len(values)):
-            values[place] = start
+        for index in range(len(values)):
+            values[index] = start
             start = start + delta
     return values
 
@@ -149,11 +149,11 @@ def eye_like(op: Op, x: Value, *, dtype: int | None, k: int) -> Value:
         rows, columns = x.static
         eye = np.eye(rows, columns, k, dtype=np.int64)
         return op.constant(eye.astype(helper.tensor_dtype_to_np_dtype(kind)))
-    place = op.Unsqueeze(op.iota(op.size_of(x, 0)), [1])
+    diagonal = op.Unsqueeze(op.iota(op.size_of(x, 0)), [1])
     if k:
-        place = place + np.array([k])
+        diagonal = diagonal + np.array([k])
     column = op.Unsqueeze(op.iota(op.size_of(x, 1)), [0])
-    return op.Cast(place == column, to=kind)
+    return op.Cast(diagonal == column, to=kind)
 
 
 @formula("Bernoulli", since=15, exactness=EQUIVALENT)

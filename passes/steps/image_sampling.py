@@ -105,14 +105,16 @@ class Sampler:
         """Return the elements of all channels at the point that the coordinates along all axes give."""
         first, *others = places
         number, inside = first.number, first.inside
-        for place in others:
-            number = number + place.number
+        for coordinate in others:
+            number = number + coordinate.number
         if self.batch is not None:
             number = number + self.batch
-        taken = self.op.Gather(self.rows, self.op.Squeeze(number, [self.rank - 1]), axis=0)
-        for place in others:
-            inside = inside & place.inside if inside is not None and place.inside is not None else None
-        return taken if inside is None else self.op.select(~inside, self.zero, taken)
+        values = self.op.Gather(self.rows, self.op.Squeeze(number, [self.rank - 1]), axis=0)
+        for coordinate in others:
+            inside = (
+                inside & coordinate.inside if inside is not None and coordinate.inside is not None else None
+            )
+        return values if inside is None else self.op.select(~inside, self.zero, values)
 
     def nearest(self) -> Value:
         """Return the elements nearest to the coordinates."""
@@ -138,7 +140,9 @@ class Sampler:
     def _nested(self, sides: list[list[tuple[_Place, Value]]], chosen: list[_Place]) -> Value:
         if not sides:
             return self.pixel(chosen)
-        return _sum(weight * self._nested(sides[1:], [*chosen, place]) for place, weight in sides[0])
+        return _sum(
+            weight * self._nested(sides[1:], [*chosen, coordinate]) for coordinate, weight in sides[0]
+        )
 
     def cubic(self) -> Value:
         """Return the elements around the coordinates, four along each axis, weighed by the cubic function of their distance."""
@@ -147,10 +151,10 @@ class Sampler:
             down = self.op.Floor(axis.at)
             # The kernel subtracts the first of the four positions, and then 1.
             weights = self._cubic_weights(axis.at - (down + self.number(-1)) - self.number(1))
-            places = [
+            coordinates = [
                 self.place(axis, down + self.number(shift) if shift else down) for shift in (-1, 0, 1, 2)
             ]
-            sides.append(list(zip(places, weights, strict=True)))
+            sides.append(list(zip(coordinates, weights, strict=True)))
         return self._nested(sides, [])
 
     def _cubic_weights(self, part: Value) -> list[Value]:

@@ -26,10 +26,10 @@ def label_encoder_2(node: onnx.NodeProto, rw: Rewriter) -> None:
     if not classes:
         rw.refuse("its attribute classes_strings is empty", code="invalid-node")
     if _from_strings(node, rw):
-        places = {label: place for place, label in enumerate(classes)}
+        indices = {label: index for index, label in enumerate(classes)}
         rw.drop("default_string")
-        rw.set("keys_strings", list(places))
-        rw.set("values_int64s", list(places.values()))
+        rw.set("keys_strings", list(indices))
+        rw.set("values_int64s", list(indices.values()))
     else:
         rw.drop("default_int64")
         rw.set("keys_int64s", list(range(len(classes))))
@@ -140,9 +140,9 @@ def _listed(rw: LoweringRewriter, name: str) -> tuple[list[Any], int]:
     if tensor is not None:
         array = rw.scope.weights.array(tensor).reshape(-1)
         if tensor.data_type == TensorProto.STRING:
-            return [str(item).encode() for item in array], TensorProto.STRING
+            return [str(entry).encode() for entry in array], TensorProto.STRING
         return array.tolist(), int(tensor.data_type)
-    dtype, suffix = next(item for item in _SUFFIX.items() if rw.attribute(f"{name}_{item[1]}") is not None)
+    dtype, suffix = next(entry for entry in _SUFFIX.items() if rw.attribute(f"{name}_{entry[1]}") is not None)
     return rw.get(f"{name}_{suffix}"), dtype
 
 
@@ -151,8 +151,8 @@ def _default(rw: LoweringRewriter, dtype: int) -> Any:
     suffix = _SUFFIX.get(dtype, "floats" if dtype == TensorProto.DOUBLE else "int64s")
     tensor = rw.get("default_tensor")
     if tensor is not None:
-        item = numpy_helper.to_array(tensor).reshape(-1)[0]
-        return str(item).encode() if suffix == "strings" else item.item()
+        entry = numpy_helper.to_array(tensor).reshape(-1)[0]
+        return str(entry).encode() if suffix == "strings" else entry.item()
     single = rw.get(_SINGLE[suffix], _DEFAULTS[suffix])
     return single.encode("utf-8", "surrogateescape") if isinstance(single, str) else single
 
@@ -198,7 +198,7 @@ def label_encoder_2_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     rw.set("default_int64", len(pairs))
     listed = [*pairs.values(), default]
     table: np.ndarray[Any, Any] = (
-        np.array([item.decode() for item in listed], object)
+        np.array([text.decode() for text in listed], object)
         if value_type == TensorProto.STRING
         else np.array(listed, np.int64 if value_type == TensorProto.INT64 else np.float32)
     )

@@ -56,16 +56,16 @@ def linear_attention(
         state = past_state.cast(_FLOAT)
     else:
         sizes = (
-            op.Div(op.size_of(item, 2).as_written(), [count])
-            for item, count in ((query, q_num_heads), (value, kv_num_heads))
+            op.Div(op.size_of(tensor, 2).as_written(), [count])
+            for tensor, count in ((query, q_num_heads), (value, kv_num_heads))
         )
         state = op.ConstantOfShape(op.Concat(op.size_of(query, 0), [kv_num_heads], *sizes, axis=0))
     final, stacked = op.several("Scan", 2, state, *inputs.values(), body=body, num_scan_inputs=len(inputs))
     op.rw.scope.record_type(final.name, ValueType(_FLOAT, (None,) * 4))
     op.rw.scope.record_type(stacked.name, ValueType(_FLOAT, (None,) * 5))
     result = op.Transpose(stacked, perm=[1, 0, 2, 3, 4]).reshape(0, 0, -1).cast(dtype)
-    kept = dtype if past_state is None else past_state.need_dtype()
-    return result, final.cast(kept) if op.is_read(1) else None
+    state_type = dtype if past_state is None else past_state.need_dtype()
+    return result, final.cast(state_type) if op.is_read(1) else None
 
 
 @formula("com.microsoft::LinearAttention", since=1, exactness=EQUIVALENT)
@@ -145,18 +145,20 @@ def gated_delta_net(
     if beta is not None and beta_activation == "sigmoid":
         beta = op.Sigmoid(beta.cast(_FLOAT))
     if qk_l2_norm:
-        query, key = (op.LpNormalization(item.cast(_FLOAT), axis=-1, p=2) for item in (query, key))
+        query, key = (op.LpNormalization(operand.cast(_FLOAT), axis=-1, p=2) for operand in (query, key))
     own, axis = query.need_size(-2), query.need_rank() - 2
-    query, key = (repeated(item, axis, own, heads) for item in (query, key))
+    query, key = (repeated(operand, axis, own, heads) for operand in (query, key))
     batch, count = op.size_of(state, 0), op.size_of(value, axis - 1)
     rows = op.Concat(batch, count if axis == 2 else op.Div(count, batch), [-1], axis=0)
-    given = [None if item is None else op.Reshape(item, rows) for item in (query, key, value, decay, beta)]
+    operands = [
+        None if operand is None else op.Reshape(operand, rows) for operand in (query, key, value, decay, beta)
+    ]
     turned = op.Transpose(state, perm=[0, 1, 3, 2])
     sizes: dict[str, Any] = {"q_num_heads": heads, "kv_num_heads": heads, "scale": scale or size**-0.5}
-    found = linear_attention(op, *given[:3], turned, *given[3:], **sizes, update_rule=update_rule)
-    assert isinstance(found, tuple)
-    result = op.Reshape(found[0], op.shape_of(value)).cast(value.need_dtype())
-    return result, None if found[1] is None else op.Transpose(found[1], perm=[0, 1, 3, 2])
+    outputs = linear_attention(op, *operands[:3], turned, *operands[3:], **sizes, update_rule=update_rule)
+    assert isinstance(outputs, tuple)
+    result = op.Reshape(outputs[0], op.shape_of(value)).cast(value.need_dtype())
+    return result, None if outputs[1] is None else op.Transpose(outputs[1], perm=[0, 1, 3, 2])
 
 
 def _by_size(value: Value, size: int, heads: int) -> Value:

@@ -86,11 +86,11 @@ def einsum(op: Op, *inputs: Value, equation: str) -> Value:
         _diagonal(op, _Operand(value.cast(wide) if wide else value, labels))
         for value, labels in zip(inputs, terms, strict=True)
     ]
-    places: dict[str, list[tuple[Value, int]]] = {}
+    operands_of: dict[str, list[tuple[Value, int]]] = {}
     for operand in operands:
         for axis, label in enumerate(operand.labels):
-            places.setdefault(label, []).append((operand.value, axis))
-    contraction = _Contraction(op, output, places)
+            operands_of.setdefault(label, []).append((operand.value, axis))
+    contraction = _Contraction(op, output, operands_of)
     result = operands[0]
     for number, operand in enumerate(operands[1:], 2):
         later = {label for other in operands[number:] for label in other.labels}
@@ -122,7 +122,7 @@ def _parse(op: Op, inputs: Sequence[Value], equation: str) -> tuple[list[list[st
 
 def _labels(text: str, dots: int) -> list[str]:
     first, ellipsis, last = text.partition("...")
-    between = [str(place) for place in range(-dots, 0)] if ellipsis else []
+    between = [str(index) for index in range(-dots, 0)] if ellipsis else []
     return [*first, *between, *last]
 
 
@@ -139,17 +139,17 @@ def _diagonal(op: Op, operand: _Operand) -> _Operand:
     value, labels = operand.value, list(operand.labels)
     while len(set(labels)) < len(labels):
         label = next(label for label in labels if labels.count(label) > 1)
-        one = labels.index(label)
-        two = labels.index(label, one + 1)
-        kept = [axis for axis in range(len(labels)) if axis not in (one, two)]
-        size = op.size_of(value, one).as_written()
-        perm = [*kept, one, two]
+        first = labels.index(label)
+        two = labels.index(label, first + 1)
+        others = [axis for axis in range(len(labels)) if axis not in (first, two)]
+        size = op.size_of(value, first).as_written()
+        perm = [*others, first, two]
         if perm != list(range(len(labels))):
             value = op.Transpose(value, perm=perm)
-        value = value.reshape(*[0] * len(kept), -1)
+        value = value.reshape(*[0] * len(others), -1)
         step = op.Add(size, [1])
-        value = op.Gather(value, op.iota(size) * step, axis=len(kept))
-        labels = [*(labels[axis] for axis in kept), label]
+        value = op.Gather(value, op.iota(size) * step, axis=len(others))
+        labels = [*(labels[axis] for axis in others), label]
     return _Operand(value, labels)
 
 
@@ -178,7 +178,7 @@ class _Contraction:
         if len(rows) > 1 or len(columns) > 1:
             value = self._reshape(value, len(batch), [[label] for label in [*rows, *columns]])
         else:
-            gone = [len(batch) + place for place, group in enumerate((rows, columns)) if not group]
+            gone = [len(batch) + at for at, group in enumerate((rows, columns)) if not group]
             value = self._op.Squeeze(value, gone) if gone else value
         return _Operand(value, [*batch, *rows, *columns])
 
@@ -213,7 +213,7 @@ class _Contraction:
         """Return a value with one axis for the labels of the rows, and one for those of the columns."""
         if len(rows) > 1 or len(columns) > 1:
             return self._reshape(value, len(batch), [rows, columns])
-        missing = [len(batch) + place for place, group in enumerate((rows, columns)) if not group]
+        missing = [len(batch) + at for at, group in enumerate((rows, columns)) if not group]
         return self._op.Unsqueeze(value, missing) if missing else value
 
     def _reshape(self, value: Value, kept: int, groups: list[list[str]]) -> Value:
@@ -227,21 +227,21 @@ class _Contraction:
             else:
                 sizes = [self._size(label) for label in group]
                 parts.append(reduce(mul, sizes) if sizes else op.constant([1]))
-        known = [part.constant for part in parts]
-        if all(part is not None for part in known):
-            return value.reshape(*(int(size) for part in known if part is not None for size in part))
+        arrays = [part.constant for part in parts]
+        if all(part is not None for part in arrays):
+            return value.reshape(*(int(size) for part in arrays if part is not None for size in part))
         return op.Reshape(value, op.Concat(*parts, axis=0))
 
     def _size(self, label: str) -> Value:
         """Return the size of the axes of a label. An axis of unknown or larger size is preferred to one of size 1."""
         wider = next(
-            (place for place in self._places[label] if self._known_size(*place) != 1), self._places[label][0]
+            (pair for pair in self._places[label] if self._known_size(*pair) != 1), self._places[label][0]
         )
         return self._op.size_of(*wider).as_written()
 
     def _broadcast(self, label: str) -> bool:
         """Return whether one operand has size 1 along a label, and another one has an unknown or larger size."""
-        sizes = {self._known_size(*place) for place in self._places[label]}
+        sizes = {self._known_size(*pair) for pair in self._places[label]}
         return 1 in sizes and len(sizes) > 1
 
     def _known_size(self, value: Value, axis: int) -> int | None:

@@ -49,17 +49,17 @@ def simplified_layer_normalization_23(node: onnx.NodeProto, rw: Rewriter) -> Non
 
 def _one_type(node: onnx.NodeProto, rw: Rewriter) -> None:
     """Cast inputs of several types to the widest, and the first output back to the type of the scale."""
-    given, result = [rw.dtype(name) for name in node.input if name], node.output[0]
-    if None in given or len(set(given)) == 1:
+    dtypes, result = [rw.dtype(name) for name in node.input if name], node.output[0]
+    if None in dtypes or len(set(dtypes)) == 1:
         return
-    wide = DOUBLE if DOUBLE in given else TensorProto.FLOAT
+    wide = DOUBLE if DOUBLE in dtypes else TensorProto.FLOAT
     if wide == DOUBLE:  # the kernel normalises in float
         rw.exactness = EQUIVALENT
-    for index, dtype in enumerate(given):
+    for index, dtype in enumerate(dtypes):
         if dtype != wide:
             node.input[index] = rw.before("Cast", [node.input[index]], hint="wide", to=wide)
-    if given[1] != wide:
-        rw.after("Cast", [rw.detach_output(0)], [result], to=given[1])
+    if dtypes[1] != wide:
+        rw.after("Cast", [rw.detach_output(0)], [result], to=dtypes[1])
 
 
 @adapter("MeanVarianceNormalization", to=13)

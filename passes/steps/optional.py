@@ -95,14 +95,14 @@ def identity_16_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
 
 def _is_optional(rw: LoweringRewriter, value: str) -> bool:
-    known = rw.scope.value_type(value)
-    if not known.container and known.dtype is None:
+    value_type = rw.scope.value_type(value)
+    if not value_type.container and value_type.dtype is None:
         rw.refuse(
             f"whether {value!r} is an optional is unknown",
             code="needs-type",
             hint="declare it in the value_info of the model",
         )
-    return known.container.startswith("optional")
+    return value_type.container.startswith("optional")
 
 
 def _held(rw: LoweringRewriter) -> tuple[str, ...]:

@@ -65,10 +65,10 @@ def pad_19_down(
     """
     if mode != "wrap":
         return op.itself(x, pads, value, axes)
-    known = None if axes is None else axes.need_constant("axes").reshape(-1).tolist()
+    constant_axes = None if axes is None else axes.need_constant("axes").reshape(-1).tolist()
     if pads.constant is None:
         op.rw.use_at_run_time(1, "pads")
-    return _gathered(op, x, pads, "wrap", known)
+    return _gathered(op, x, pads, "wrap", constant_axes)
 
 
 @formula("Pad", since=18)
@@ -81,20 +81,20 @@ def pad_18_down(op: Op, x: Value, pads: Value, value: Value | None, axes: Value 
     """
     if axes is None:
         return op.itself(x, pads, value)
-    given, known, rank = axes.constant, pads.constant, x.rank
-    for place, array, what in ((1, known, "pads"), (3, given, "axes")):
+    axis_array, pad_array, rank = axes.constant, pads.constant, x.rank
+    for index, array, name in ((1, pad_array, "pads"), (3, axis_array, "axes")):
         if array is None:
-            op.rw.use_at_run_time(place, what)
-    if given is None or rank is None:
+            op.rw.use_at_run_time(index, name)
+    if axis_array is None or rank is None:
         return op.itself(x, _scattered_pads(op, x, pads, axes), value)
-    front = [int(axis) + (rank if axis < 0 else 0) for axis in given.reshape(-1)]
-    places = [*front, *(axis + rank for axis in front)]
-    if known is not None:
+    front = [int(axis) + (rank if axis < 0 else 0) for axis in axis_array.reshape(-1)]
+    entries = [*front, *(axis + rank for axis in front)]
+    if pad_array is not None:
         full = np.zeros(2 * rank, np.int64)
-        full[places] = known.reshape(-1)
+        full[entries] = pad_array.reshape(-1)
         return op.itself(x, full, value)
-    order = np.full(2 * rank, len(places))
-    order[places] = range(len(places))
+    order = np.full(2 * rank, len(entries))
+    order[entries] = range(len(entries))
     return op.itself(x, op.Gather(op.Concat(pads, [0], axis=0), order, axis=0), value)
 
 
@@ -121,20 +121,20 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
     Limits: a replacement by Concat or Gather needs the rank, and opset 8 if lengths are not fixed.
     """
     dtype = x.need_dtype()
-    known = pads.constant
+    array = pads.constant
     filler = np.zeros(()) if value is None else value.constant
     with np.errstate(over="ignore"):
         fits = mode != "constant" or (
             filler is not None and bool((filler.astype(np.float32) == filler).all() or np.isnan(filler).all())
         )
-    if known is None:
+    if array is None:
         op.rw.use_at_run_time(1, "pads")
-    if known is None or dtype not in FLOATS or not fits:
+    if array is None or dtype not in FLOATS or not fits:
         return _joined(op, x, pads, value) if mode == "constant" else _gathered(op, x, pads, mode, None)
-    if not known.size:  # of a scalar, as no attribute is an empty list
+    if not array.size:  # of a scalar, as no attribute is an empty list
         return x
     number = filler.item() if mode == "constant" and filler is not None and filler.size else 0
-    return op.itself(x, pads=[int(pad) for pad in known.reshape(-1)], value=float(number) if number else None)
+    return op.itself(x, pads=[int(pad) for pad in array.reshape(-1)], value=float(number) if number else None)
 
 
 # Padding written out, for pads that may be computed at run time: by indices, or by blocks that are joined
@@ -144,22 +144,27 @@ def _gathered(op: Op, x: Value, pads: Value, mode: str, axes: Sequence[int] | No
     """Return the result of a Pad in mode wrap, edge or reflect, by a Gather for each padded axis; `axes` of None are all."""
     for axis, begin, end in _pads(op, x, pads, axes):
         cut, cut_end = _positive(_ZERO - begin), _positive(_ZERO - end)
-        kept = _less(_less(op.size_of(x, axis), cut), cut_end)
+        kept_size = _less(_less(op.size_of(x, axis), cut), cut_end)
         before, after = _positive(begin), _positive(end)
-        count = _plus(_plus(kept, before), after)
-        if count.array is not None and kept.array is not None and kept.array > 0 and count.array <= _LARGEST:
+        count = _plus(_plus(kept_size, before), after)
+        if (
+            count.array is not None
+            and kept_size.array is not None
+            and kept_size.array > 0
+            and count.array <= _LARGEST
+        ):
             index = op.constant(np.arange(count.array.item()))
         else:
             index = op.iota(count).as_written()
-        x = op.Gather(x, _plus(_place(op, mode, _less(index, before), kept), cut), axis=axis)
+        x = op.Gather(x, _plus(_place(op, mode, _less(index, before), kept_size), cut), axis=axis)
     return x
 
 
 def _place(op: Op, mode: str, index: Value, length: Value) -> Value:
     """Return the places in an axis of some length that indices, which may be before or after it, stand for."""
     if mode == "wrap":
-        known, size = index.array, length.array
-        return op.Mod(index, length) if known is None or size is None else op.constant(known % size)
+        array, size = index.array, length.array
+        return op.Mod(index, length) if array is None or size is None else op.constant(array % size)
     last = length - _ONE
     # reflect: -1 is 1, and last + 1 is last - 1. edge: negative indices become 0, and indices after the last become the last.
     inside = abs if mode == "reflect" else _positive
@@ -183,25 +188,27 @@ def _joined(op: Op, x: Value, pads: Value, value: Value | None) -> Value:
 
 
 def _block(op: Op, filler: Value, x: Value, rank: int, axis: int, length: Value) -> Value:
-    sizes = [length if place == axis else op.size_of(x, place) for place in range(rank)]
-    known = [size.array for size in sizes if size.array is not None]
-    return op.Expand(filler, np.concatenate(known) if len(known) == rank else op.Concat(*sizes, axis=0))
+    sizes = [length if at == axis else op.size_of(x, at) for at in range(rank)]
+    arrays = [size.array for size in sizes if size.array is not None]
+    return op.Expand(filler, np.concatenate(arrays) if len(arrays) == rank else op.Concat(*sizes, axis=0))
 
 
 def _pads(op: Op, x: Value, pads: Value, axes: Sequence[int] | None) -> list[tuple[int, Value, Value]]:
     """Return each axis that may be padded with its pads at the beginning and the end, vectors of one element."""
-    known = op.rw.partly_known(pads.name)
+    entries = op.rw.partly_known(pads.name)
     if axes is None:
-        axes = range(len(known) // 2 if known is not None else x.need_rank())
-    found = []
-    for place, axis in enumerate(axes):
+        axes = range(len(entries) // 2 if entries is not None else x.need_rank())
+    pads_of_axes = []
+    for number, axis in enumerate(axes):
         begin, end = (
-            op.Gather(pads, [at], axis=0) if known is None or known[at] is None else op.constant([known[at]])
-            for at in (place, place + len(axes))
+            op.Gather(pads, [at], axis=0)
+            if entries is None or entries[at] is None
+            else op.constant([entries[at]])
+            for at in (number, number + len(axes))
         )
         if not (_is_zero(begin) and _is_zero(end)):
-            found.append((axis, begin, end))
-    return found
+            pads_of_axes.append((axis, begin, end))
+    return pads_of_axes
 
 
 def _is_zero(amount: Value) -> bool:

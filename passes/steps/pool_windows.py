@@ -88,15 +88,15 @@ class Windows:
         for axis, length in enumerate(self.lengths):
             first = 0 if include else self.heads[axis]
             end = self.heads[axis] + length + (self.tails[axis] if include else 0)
-            places = self.places(axis)
-            count = ((places >= first) & (places < end)).sum(axis=1)
+            positions = self.places(axis)
+            count = ((positions >= first) & (positions < end)).sum(axis=1)
             total = total[..., None] * count
         return np.maximum(total, 1)
 
 
 def dilates(rw: LoweringRewriter) -> bool:
     """Return whether a dilation is above 1."""
-    return any(item != 1 for item in rw.get("dilations", []))
+    return any(dilation != 1 for dilation in rw.get("dilations", []))
 
 
 def is_odd_mode(rw: LoweringRewriter) -> bool:
@@ -172,9 +172,9 @@ def _spatial_lengths(rw: LoweringRewriter, source: str, count: int) -> list[int]
     shape = rw.shape(source)
     spatial = [] if shape is None else [size for size in shape[2:] if size is not None]
     if len(spatial) != count:
-        what = "dilations above 1" if dilates(rw) else "ceil_mode=1"
+        cause = "dilations above 1" if dilates(rw) else "ceil_mode=1"
         rw.refuse(
-            f"{what} does not exist below opset {rw.version + 1}, and to write it otherwise the lengths of {source!r} must"
+            f"{cause} does not exist below opset {rw.version + 1}, and to write it otherwise the lengths of {source!r} must"
             f" be fixed; they are {'unknown' if shape is None else list(shape)}",
             code="needs-shape",
             hint=FIX_DIMS,
@@ -210,7 +210,7 @@ def largest(op: Op, given: Windows) -> Value:
     assert x is not None
     x = padded(op, x, given.pads_for_floor(), -np.inf)
     for axis in range(len(given.kernel)):
-        taken = [op.Gather(x, column, axis=axis + 2) for column in given.places(axis).T]
-        x = op.Max(*taken) if len(taken) > 1 else taken[0]
+        columns = [op.Gather(x, column, axis=axis + 2) for column in given.places(axis).T]
+        x = op.Max(*columns) if len(columns) > 1 else columns[0]
     op.note("Max nodes compute the largest element of each window, for these lengths only", EQUIVALENT)
     return x

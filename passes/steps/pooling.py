@@ -88,8 +88,8 @@ def max_pool_8(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 
 def _both_ends(rw: Rewriter) -> None:
-    given, window = rw.attribute("pads"), rw.attribute("kernel_shape")
-    if given is None or window is None or given.ref_attr_name or window.ref_attr_name:
+    fixed_pads, window = rw.attribute("pads"), rw.attribute("kernel_shape")
+    if fixed_pads is None or window is None or fixed_pads.ref_attr_name or window.ref_attr_name:
         return
     pads = rw.get("pads")
     if len(pads) == len(rw.get("kernel_shape")):
@@ -107,9 +107,9 @@ def pool_22_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     """
     if not rw.get("ceil_mode", 0) or not has_fixed_lengths(rw):
         return
-    given = windows(rw)
-    if given.counts_too_many:
-        rw.set("pads", given.pads)
+    window = windows(rw)
+    if window.counts_too_many:
+        rw.set("pads", window.pads)
         rw.drop("auto_pad", "ceil_mode")
         rw.note("its ceil_mode adds no window that starts in front of the padding, so it is dropped")
 
@@ -129,11 +129,11 @@ def average_pool_19_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
     """
     if not dilates(op.rw):
         return op.itself(x, dilations=None)
-    given = windows(op.rw)
-    values = gathered(op, x, given)
-    result = op.itself(values, strides=given.kernel, count_include_pad=None, **_GATHERED)
-    counts = given.counts(include=bool(count_include_pad))
-    full = float(np.prod(given.kernel))
+    window = windows(op.rw)
+    values = gathered(op, x, window)
+    result = op.itself(values, strides=window.kernel, count_include_pad=None, **_GATHERED)
+    counts = window.counts(include=bool(count_include_pad))
+    full = float(np.prod(window.kernel))
     return result if bool((counts == full).all()) else result * (full / counts).astype(x.numpy_type)
 
 
@@ -154,8 +154,8 @@ def lp_pool_18_down(op: Op, x: Value) -> Value:
     kernel.
     """
     if dilates(op.rw):
-        given = windows(op.rw)
-        return op.itself(gathered(op, x, given), strides=given.kernel, **_GATHERED)
+        window = windows(op.rw)
+        return op.itself(gathered(op, x, window), strides=window.kernel, **_GATHERED)
     if is_odd_mode(op.rw):
         pads = pads_without_ceil(op.rw)
         return op.itself(x, pads=pads, auto_pad=None, ceil_mode=None, dilations=None)
@@ -175,12 +175,12 @@ def average_pool_10_down(op: Op, x: Value, *, count_include_pad: int) -> Value:
     """
     if not is_odd_mode(op.rw):
         return op.itself(x, ceil_mode=None)
-    given, pads = given_pads(op.rw), pads_without_ceil(op.rw)
-    if pads == given:
+    old_pads, pads = given_pads(op.rw), pads_without_ceil(op.rw)
+    if pads == old_pads:
         return op.itself(x, pads=pads, auto_pad=None, ceil_mode=None)
-    if count_include_pad and any(given):
-        x = padded(op, x, given, 0.0)
-        pads = [new - old for new, old in zip(pads, given, strict=True)]
+    if count_include_pad and any(old_pads):
+        x = padded(op, x, old_pads, 0.0)
+        pads = [new - old for new, old in zip(pads, old_pads, strict=True)]
     return op.itself(x, pads=pads, count_include_pad=None, auto_pad=None, ceil_mode=None)
 
 

@@ -335,11 +335,11 @@ def dynamic_quantize_linear(op: Op, x: Value) -> tuple[Value, Value, Value]:
     Why equal: the equations of the standard's text. For a tensor of zeros the scale is 1, as in ONNX Runtime's kernel; the
     function body divides 0 by 0 there. Bit for bit, except for tensors with a NaN, on which runtimes differ.
     """
-    zero, ends, one = (op.constant(np.float32(number)) for number in (0, 255, 1))
+    zero, ends, unit = (op.constant(np.float32(number)) for number in (0, 255, 1))
     low = op.Min(op.ReduceMin(x, keepdims=False), zero)
     high = op.Max(op.ReduceMax(x, keepdims=False), zero)
     size = high - low
     step = size / ends
-    scale = op.Where(zero < size, step, one)
-    origin = op.QuantizeLinear(zero - low / scale, one, op.constant(np.uint8(0)))
+    scale = op.Where(zero < size, step, unit)
+    origin = op.QuantizeLinear(zero - low / scale, unit, op.constant(np.uint8(0)))
     return op.QuantizeLinear(x, scale, origin), scale, origin

@@ -58,8 +58,8 @@ def dequantize(op: Op, value: Value, scale: Value, zero_point: Value | None, dty
         wide = value.cast(_T.INT32)
         number = (wide - spread(op, zero_point.cast(_T.INT32), value)).cast(_T.FLOAT)
     factor = spread(op, scale.cast(_T.FLOAT), value)
-    one = op.rw.constant_value(scale.name)
-    if one is not None and one.shape == () and one == 1 and dtype == _T.FLOAT:
+    array = op.rw.constant_value(scale.name)
+    if array is not None and array.shape == () and array == 1 and dtype == _T.FLOAT:
         return number
     return (number * factor).cast(dtype)
 
@@ -76,10 +76,10 @@ def quantize(op: Op, value: Value, scale: Value, zero_point: Value | None, dtype
 
 def _refuse_other_size(op: Op, scale: Value, zero_point: Value | None) -> None:
     """Refuse with `invalid-node` a zero point of more or fewer elements than the scale."""
-    one, other = scale.static, (scale if zero_point is None else zero_point).static
-    if one is not None and other is not None and math.prod(one) != math.prod(other):
+    first, other = scale.static, (scale if zero_point is None else zero_point).static
+    if first is not None and other is not None and math.prod(first) != math.prod(other):
         op.refuse(
-            f"has a scale of shape {list(one)} and a zero point of shape {list(other)}",
+            f"has a scale of shape {list(first)} and a zero point of shape {list(other)}",
             code="invalid-node",
             hint="a zero point has as many elements as the scale",
         )
@@ -104,13 +104,13 @@ def round_to_even(op: Op, value: Value) -> Value:
     """Return float32 numbers rounded to the nearest whole number, halves to the even one."""
     if op.version >= 11:
         return op.Round(value)
-    half, two, one = (op.constant(np.float32(number)) for number in (0.5, 2, 1))
+    half, two, unit = (op.constant(np.float32(number)) for number in (0.5, 2, 1))
     floor = op.Floor(value)
     rest = value - floor
     odd = op.Floor(floor * half) * two < floor
     above, below = half < rest, rest < half
     up = (above | odd & ~below).cast(_T.FLOAT)
-    return floor + up * one
+    return floor + up * unit
 
 
 def spread(op: Op, value: Value, data: Value) -> Value:
@@ -125,8 +125,8 @@ def spread(op: Op, value: Value, data: Value) -> Value:
     if not behind:
         return value
     array = op.rw.constant_value(value.name)
-    known = value if array is None else op.constant(array)
-    return known.reshape(-1, *[1] * behind)
+    spread_value = value if array is None else op.constant(array)
+    return spread_value.reshape(-1, *[1] * behind)
 
 
 def _blocks(op: Op, value: Value, data: Value, axis: int, block: int) -> Value:

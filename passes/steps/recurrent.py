@@ -44,9 +44,9 @@ def _spell(rw: Rewriter) -> None:
     attribute = rw.attribute("activations")
     if attribute is None or attribute.ref_attr_name:
         return
-    given = [name.decode() for name in rw.get("activations")]
-    spelled = [ACTIVATIONS.get(name.lower(), name) for name in given]
-    if spelled != given:
+    activations = [name.decode() for name in rw.get("activations")]
+    spelled = [ACTIVATIONS.get(name.lower(), name) for name in activations]
+    if spelled != activations:
         rw.set("activations", spelled)
 
 

@@ -157,13 +157,13 @@ def _axes(op: Op, axes: Value | None) -> Sequence[int] | Value | None:
 
     Refuses with `no-equal` a node that reduces nothing (`noop_with_empty_axes`), or may, depending on its axes.
     """
-    given: list[int] | Value | None = op.rw.get("axes")
-    if given is None and axes is not None:
-        known = axes.constant
-        given = axes if known is None else [int(axis) for axis in known.reshape(-1)]
-    if op.rw.get("noop_with_empty_axes", 0) and (isinstance(given, Value) or not given):
+    chosen: list[int] | Value | None = op.rw.get("axes")
+    if chosen is None and axes is not None:
+        array = axes.constant
+        chosen = axes if array is None else [int(axis) for axis in array.reshape(-1)]
+    if op.rw.get("noop_with_empty_axes", 0) and (isinstance(chosen, Value) or not chosen):
         op.refuse("noop_with_empty_axes is set, and its axes are not known to be some", code="no-equal")
-    return given if isinstance(given, Value) else given or None
+    return chosen if isinstance(chosen, Value) else chosen or None
 
 
 def _sum(op: Op, value: Value, axes: Value | None, keepdims: int) -> Value:

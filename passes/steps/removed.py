@@ -147,8 +147,8 @@ def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
     What changes: the values have the type of the input, or float32 without one.
     """
-    given = rw.input(0)
-    dtype = helper.tensor_dtype_to_np_dtype(rw.need_dtype(given)) if given else np.dtype(np.float32)
+    source = rw.input(0)
+    dtype = helper.tensor_dtype_to_np_dtype(rw.need_dtype(source)) if source else np.dtype(np.float32)
     values = np.array(rw.pop("values", [])).astype(dtype)
     shape = _shape(rw)
     del node.input[:]
@@ -167,20 +167,20 @@ def given_tensor_fill_10(node: onnx.NodeProto, rw: Rewriter) -> None:
 
 def _shape(rw: Rewriter) -> str | list[int]:
     """Remove the attributes for the shape; return the shape, or the name of a value that holds it."""
-    given, stated = rw.input(0), rw.attribute("shape") is not None
+    source, stated = rw.input(0), rw.attribute("shape") is not None
     shape, extra = rw.pop("shape", []), rw.pop("extra_shape", [])
     numbers = rw.pop("input_as_shape", 0)
-    if (given and stated) or (extra and not given):
+    if (source and stated) or (extra and not source):
         rw.refuse(
             "the attribute shape is allowed only without an input, and extra_shape only with one",
             code="invalid-node",
         )
-    if not given:
+    if not source:
         return list(shape)
     if numbers:
-        value = rw.before("Cast", [given], hint="shape", to=int(TensorProto.INT64))
+        value = rw.before("Cast", [source], hint="shape", to=int(TensorProto.INT64))
     else:
-        value = rw.before("Shape", [given], hint="shape")
+        value = rw.before("Shape", [source], hint="shape")
     if not extra:
         return value
     behind = rw.constant(np.array(extra, np.int64), "extra_shape")
@@ -217,9 +217,9 @@ def _chain(
     node: onnx.NodeProto, rw: Rewriter, value: str, steps: Sequence[tuple[str, np.ndarray[Any, Any], str]]
 ) -> None:
     """Apply binary operators with a constant operand one after the other; the node becomes the last of them."""
-    for place, (operator, operand, hint) in enumerate(steps, 1):
+    for number, (operator, operand, hint) in enumerate(steps, 1):
         inputs = [value, _number(rw, operand, hint)]
-        if place < len(steps):
+        if number < len(steps):
             value = rw.before(operator, inputs)
         else:
             rw.rename(operator)

@@ -79,8 +79,8 @@ def _zeros_are_kept(rw: LoweringRewriter, lengths: list[int | None]) -> bool:
     """Return whether each length that is computed at run time is that of the input at the same place, by its name."""
     old, new = rw.scope.value_type(rw.input(0)).symbols, rw.scope.value_type(rw.output(0)).symbols
     return all(
-        place < min(len(old), len(new)) and old[place] != "" and old[place] == new[place]
-        for place, length in enumerate(lengths)
+        at < min(len(old), len(new)) and old[at] != "" and old[at] == new[at]
+        for at, length in enumerate(lengths)
         if length is None
     )
 
@@ -123,6 +123,6 @@ def flatten_9_down(op: Op, x: Value, *, axis: int) -> Value:
         return op.Reshape(x, [0 if axis else 1, -1])
     lengths = op.Shape(x)
     first = op.Gather(lengths, [0])
-    for place in range(1, axis):
-        first = first * op.Gather(lengths, [place])
+    for at in range(1, axis):
+        first = first * op.Gather(lengths, [at])
     return op.Reshape(x, op.Concat(first, [-1], axis=0))

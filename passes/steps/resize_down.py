@@ -169,9 +169,9 @@ def resize_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     _refuse_parts_of_elements(rw, spec)
     old = replace(sampling, coordinates="asymmetric", rounding="simple")
     if sampling.mode != "cubic" and _sampled_alike(op, spec, old):
-        given = spec.scales if not spec.by_sizes else scales_of_sizes(spec.axes)
-        if given is not None and not isinstance(given, str):
-            _keep_scales(rw, rw.constant(given, "scales"))
+        constant_scales = spec.scales if not spec.by_sizes else scales_of_sizes(spec.axes)
+        if constant_scales is not None and not isinstance(constant_scales, str):
+            _keep_scales(rw, rw.constant(constant_scales, "scales"))
             return
     _write(op, spec)
 
@@ -283,9 +283,9 @@ def _write_antialiased(op: Op, spec: ResizeSpec) -> None:
     _refuse_parts_of_elements(rw, spec)
     axes = resampled(spec)
     if not spec.sampling.exclude_outside and not all(axis.fixed for axis in axes):
-        index, what = (3, "sizes") if spec.by_sizes else (2, "scales")
+        index, name = (3, "sizes") if spec.by_sizes else (2, "scales")
         if any((axis.size if spec.by_sizes else axis.scale) is None for axis in axes):
-            rw.need_constant(index, f"{what}, with antialias=1,")
+            rw.need_constant(index, f"{name}, with antialias=1,")
         rw.refuse(
             "antialias=1 does not exist below opset 18, and its filter depends on lengths known only at run time",
             code="needs-shape",
@@ -306,8 +306,14 @@ def _write(op: Op, spec: ResizeSpec) -> None:
     axes = resampled(spec)
     op.end(resampled_by_taps(op, spec))
     fixed = all(axis.fixed for axis in axes)
-    places = {axis.place for axis in axes}
-    in_order = spec.sampling.mode == "nearest" or places in ({0, 1}, {1, 2}, {2, 3}, {0, 1, 2}, {2, 3, 4})
+    axis_numbers = {axis.place for axis in axes}
+    in_order = spec.sampling.mode == "nearest" or axis_numbers in (
+        {0, 1},
+        {1, 2},
+        {2, 3},
+        {0, 1, 2},
+        {2, 3, 4},
+    )
     exact = in_order and not spec.sampling.antialias
     op.note(_FROZEN if fixed else _TAPS, None if exact else Exactness.EQUIVALENT)
 

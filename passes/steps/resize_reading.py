@@ -53,9 +53,9 @@ def _keep_outer_axes(spec: ResizeSpec) -> ResizeSpec:
         return spec
     # If neither the second axis of four nor the last is known to stay, all axes but the first are resampled.
     layout_known = rank == 5 or axes[1].kept or axes[3].kept or axes[3].scale not in (None, 1)
-    for place in (0, 1) if layout_known and not (rank == 4 and axes[3].kept) else (0,):
-        if not axes[place].kept and axes[place].scale is None:
-            axes[place] = axes[place].keep()
+    for index in (0, 1) if layout_known and not (rank == 4 and axes[3].kept) else (0,):
+        if not axes[index].kept and axes[index].scale is None:
+            axes[index] = axes[index].keep()
     return replace(spec, axes=tuple(axes))
 
 
@@ -66,8 +66,8 @@ def resampled(spec: ResizeSpec) -> list[Axis]:
     if spec.sampling.mode != "nearest":
         channels_last = rank == 4 and 1 in changed and 3 not in changed
         kernel = {1, 2} if channels_last else set(range(_OUTER.get(rank, rank), rank))
-        changed |= {place for place in kernel if spec.axes[place].length is not None}
-    return [spec.axes[place] for place in sorted(changed)]
+        changed |= {index for index in kernel if spec.axes[index].length is not None}
+    return [spec.axes[index] for index in sorted(changed)]
 
 
 # Sizes that equal lengths of the input, for any lengths at run time
@@ -82,9 +82,9 @@ def _trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Origin
     Follows Shape, Slice, Gather and Concat, as exporters write them. None if the count of elements is not known.
     """
     node = rw.producer(value) if depth else None
-    if node is None or not is_onnx(node.domain) or any(item.ref_attr_name for item in node.attribute):
+    if node is None or not is_onnx(node.domain) or any(entry.ref_attr_name for entry in node.attribute):
         return _untraced(rw, value)
-    ints = {item.name: list(item.ints) or [item.i] for item in node.attribute}
+    ints = {entry.name: list(entry.ints) or [entry.i] for entry in node.attribute}
     if node.op_type == "Shape":
         rank = rw.rank(node.input[0])
         if rank is None:
@@ -98,15 +98,15 @@ def _trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Origin
         parts = [_trace(rw, name, depth - 1) for name in node.input]
         if any(part is None for part in parts):
             return None
-        return [item for part in parts if part is not None for item in part]
+        return [entry for part in parts if part is not None for entry in part]
     inner = _trace(rw, node.input[0], depth - 1) if node.op_type in ("Slice", "Gather") else None
     if inner is None:
         return _untraced(rw, value)
     if node.op_type == "Gather":
-        places = _constants(rw, node.input[1])
-        if places is None or any(not -len(inner) <= place < len(inner) for place in places):
+        indices = _constants(rw, node.input[1])
+        if indices is None or any(not -len(inner) <= at < len(inner) for at in indices):
             return None
-        return [inner[place] for place in places]
+        return [inner[at] for at in indices]
     bounds = [
         ints[name] if name in ints else _constants(rw, node.input[index]) if index < len(node.input) else [1]
         for name, index in (("starts", 1), ("ends", 2), ("steps", 4))
@@ -120,12 +120,12 @@ def _trace(rw: LoweringRewriter, value: str, depth: int = _DEPTH) -> list[Origin
 def _untraced(rw: LoweringRewriter, value: str) -> list[Origin | None] | None:
     shape = rw.shape(value)
     if shape is None or len(shape) > 1:
-        found = rw.partly_known(value)
-        return None if found is None else [None] * len(found)
+        entries = rw.partly_known(value)
+        return None if entries is None else [None] * len(entries)
     count = shape[0] if shape else 1
     return None if count is None else [None] * count
 
 
 def _constants(rw: LoweringRewriter, value: str) -> Sequence[int] | None:
-    found = rw.known(value)
-    return None if found is None else [int(item) for item in found.reshape(-1)]
+    array = rw.known(value)
+    return None if array is None else [int(number) for number in array.reshape(-1)]

@@ -86,12 +86,12 @@ def _last(axis: AxisValues) -> Value:
 
 def coordinates(op: Op, axis: AxisValues, kind: str) -> Value:
     """Return the coordinate in the input of each element of the output, as a float32 vector."""
-    place, scale = _iota(op, axis.size), axis.scale
+    position, scale = _iota(op, axis.size), axis.scale
     if scale.array is not None and scale.array[0] == 1:
-        return place
+        return position
     if kind == "asymmetric":
-        return place / scale
-    middle = place + _HALF
+        return position / scale
+    middle = position + _HALF
     if kind == "tf_half_pixel_for_nn":
         return middle / scale
     if kind == "half_pixel_symmetric":
@@ -99,14 +99,14 @@ def coordinates(op: Op, axis: AxisValues, kind: str) -> Value:
         adjustment = _real(axis.size) / width
         offset = _real(axis.length) / _TWO * (_ONE - adjustment)
         double, half = TensorProto.DOUBLE, np.array([0.5], np.float64)
-        plain = (place.cast(double) + half) / scale.cast(double)
+        plain = (position.cast(double) + half) / scale.cast(double)
         return _real(offset.cast(double) + plain - half)
     last = _last(axis)
     steps = op.Max(_real(axis.size) - _ONE, _ONE)
     if kind == "align_corners":
-        return place * last / steps
+        return position * last / steps
     if kind == CROP:
-        return _cropped(op, axis, place, last, steps)
+        return _cropped(op, axis, position, last, steps)
     half_pixel = middle / scale - _HALF
     if kind == "pytorch_half_pixel":
         return half_pixel * _real(_real(axis.size) > _ONE)
@@ -117,8 +117,8 @@ def _cropped(op: Op, axis: AxisValues, place: Value, last: Value, steps: Value) 
     (start, end), scale = axis.roi, axis.scale
     grid = place * (end - start) * last / steps
     many = start * last + grid
-    one = _HALF * (start + end) * last
-    cropped = op.Where(_real(axis.size) > _ONE, many, one)
+    centre = _HALF * (start + end) * last
+    cropped = op.Where(_real(axis.size) > _ONE, many, centre)
     return cropped if scale.array is not None else op.Where((scale < _ONE) | (scale > _ONE), cropped, place)
 
 
@@ -176,14 +176,16 @@ def cubic(op: Op, axis: AxisValues, at: Value, sampling: Sampling) -> tuple[list
         return ((a + _TWO) * distance - (a + np.float32(3))) * distance * distance + _ONE
 
     weights = [far(part + _ONE), near(part), near(rest), far(_TWO - part)]
-    places = [down + np.array([shift], np.float32) for shift in (-1, 0, 1, 2)]
+    positions = [down + np.array([shift], np.float32) for shift in (-1, 0, 1, 2)]
     total: Value | None = None
     if sampling.exclude_outside:
         last = _last(axis)
-        for number, place in enumerate(places):
-            weights[number] = op.Where((place < _ZERO) | (place > last), _ZERO, weights[number])
+        for number, position in enumerate(positions):
+            weights[number] = op.Where((position < _ZERO) | (position > last), _ZERO, weights[number])
             total = weights[number] if total is None else total + weights[number]
-    return [(_index(op, axis, place), weight) for place, weight in zip(places, weights, strict=True)], total
+    return [
+        (_index(op, axis, position), weight) for position, weight in zip(positions, weights, strict=True)
+    ], total
 
 
 def antialiased(op: Op, axis: AxisValues, sampling: Sampling) -> list[Tap]:
@@ -205,26 +207,26 @@ def antialiased(op: Op, axis: AxisValues, sampling: Sampling) -> list[Tap]:
         first = int(np.floor(center - support + np.float32(0.5)))
         end = min(int(np.floor(center + support + np.float32(0.5))), first + window)
         if sampling.exclude_outside:
-            first, end = (min(max(item, 0), length) for item in (first, end))
-        places = np.arange(first, end)
-        distances = (places.astype(np.float32) - center + np.float32(0.5)) * narrow
+            first, end = (min(max(bound, 0), length) for bound in (first, end))
+        indices = np.arange(first, end)
+        distances = (indices.astype(np.float32) - center + np.float32(0.5)) * narrow
         weights: dict[int, np.float32] = {}
         total = np.float32(0)
-        for place, weight in zip(
-            places.tolist(), array_of(_filter(op, op.constant(distances), sampling)), strict=True
+        for index, weight in zip(
+            indices.tolist(), array_of(_filter(op, op.constant(distances), sampling)), strict=True
         ):
             total += weight
-            inside = min(max(place, 0), length - 1)
+            inside = min(max(index, 0), length - 1)
             weights[inside] = weights.get(inside, np.float32(0)) + weight
         inverse = np.float32(1) if total == 0 else np.float32(1) / total
-        rows.append([(place, weight * inverse) for place, weight in sorted(weights.items())])
+        rows.append([(index, weight * inverse) for index, weight in sorted(weights.items())])
     count = max((len(row) for row in rows), default=1)
     for row in rows:
-        place, weight = row[-1]
+        index, weight = row[-1]
         while len(row) < count:
             weight /= np.float32(2)
-            row[-1] = (place, weight)
-            row.append((place, weight))
+            row[-1] = (index, weight)
+            row.append((index, weight))
     return [
         (
             op.constant(np.array([row[number][0] for row in rows], np.int64)),

@@ -39,8 +39,8 @@ def axis_values(op: Op, spec: ResizeSpec) -> list[AxisValues]:
 def _values(op: Op, spec: ResizeSpec, axis: Axis) -> AxisValues:
     at = spec.places.index(axis.place) if axis.place in spec.places else 0
     real, whole = TensorProto.FLOAT, TensorProto.INT64
-    known = None if axis.length is None else op.constant([axis.length])
-    length = _element(op, op.Shape(op.input(0)), axis.place) if known is None else known
+    constant_length = None if axis.length is None else op.constant([axis.length])
+    length = _element(op, op.Shape(op.input(0)), axis.place) if constant_length is None else constant_length
     scale = None if axis.scale is None else op.constant(np.array([axis.scale], np.float32))
     size = None if axis.size is None else op.constant([axis.size])
     if spec.by_sizes and not axis.kept:
@@ -174,11 +174,11 @@ class _Taps:
 
     def _by_matrix(self, value: Value, axis: AxisValues) -> Value:
         """Multiply an axis, which is exchanged with the last but one, by a matrix of weights."""
-        op, place, inner = self.op, axis.place, self.rank - 2
+        op, row, inner = self.op, axis.place, self.rank - 2
         matrix = op.Cast(antialias_matrix(op, axis, self.sampling), to=self.real)
         perm = list(range(self.rank))
-        perm[place], perm[inner] = inner, place
-        if place == inner:
+        perm[row], perm[inner] = inner, row
+        if row == inner:
             return matrix @ value
         return op.Transpose(matrix @ op.Transpose(value, perm=perm), perm=perm)
 

@@ -128,14 +128,14 @@ def _sampled(op: Op, x: Value, grid: Value, kind: str, padding: str, *, corners:
 
 def _add_axes(sampler: Sampler, x: Value, grid: Value) -> Value:
     """Add the spatial axes; the grid has the coordinates of the innermost first. Returns the elements of an image."""
-    op, one, two = sampler.op, sampler.number(1), sampler.number(2)
+    op, unit, two = sampler.op, sampler.number(1), sampler.number(2)
     stride: Value | None = None
     for number in range(sampler.rank - 2):
         length = op.size_of(x, sampler.rank - 1 - number)
         real = length.cast(sampler.real)
-        last = real - one
-        place = op.Slice(grid, [number], [number + 1], [sampler.rank - 1]) + one
-        at = place / two * last if sampler.corners else (place * real - one) / two
+        last = real - unit
+        coordinate = op.Slice(grid, [number], [number + 1], [sampler.rank - 1]) + unit
+        at = coordinate / two * last if sampler.corners else (coordinate * real - unit) / two
         sampler.axes.insert(0, SampledAxis(at, last, stride))
         stride = length if stride is None else stride * length
     return op.constant([1]) if stride is None else stride
@@ -169,11 +169,11 @@ def affine_grid(op: Op, theta: Value, size: Value, *, align_corners: int) -> Val
     for column in range(count + 1):
         part = op.Unsqueeze(op.Gather(matrix, column, axis=2), list(range(1, count + 1)))
         if column < count:
-            place = count + 1 - column  # theta's columns begin with the last axis
+            column_index = count + 1 - column  # theta's columns begin with the last axis
             length = (
-                op.Gather(size, [place], axis=0)
+                op.Gather(size, [column_index], axis=0)
                 if lengths is None
-                else op.constant(lengths.reshape(-1)[place : place + 1])
+                else op.constant(lengths.reshape(-1)[column_index : column_index + 1])
             )
             steps = _even_steps(op, length, corners=bool(align_corners)).cast(wide)
             part = part * steps.reshape(-1, *[1] * (column + 1))
@@ -184,11 +184,11 @@ def affine_grid(op: Op, theta: Value, size: Value, *, align_corners: int) -> Val
 
 def _even_steps(op: Op, length: Value, *, corners: bool) -> Value:
     """Return as many numbers as the length says, from -1 to 1; without corners, the middles of such steps."""
-    one = op.constant(np.array([1], np.float32))
+    unit = op.constant(np.array([1], np.float32))
     real = length.cast(TensorProto.FLOAT)
-    last = real - one
-    step = (one + one) / op.Max(last, one)
-    steps = one - (last - op.iota(length).cast(TensorProto.FLOAT)) * step
+    last = real - unit
+    step = (unit + unit) / op.Max(last, unit)
+    steps = unit - (last - op.iota(length).cast(TensorProto.FLOAT)) * step
     return steps if corners else steps * last / real
 
 

@@ -44,21 +44,21 @@ def scan_9(node: onnx.NodeProto, rw: Rewriter) -> None:
         )
     scanned = int(rw.get("num_scan_inputs"))
     directions = rw.pop("directions")
-    given = list(node.input[1:])
+    names = list(node.input[1:])
     inner = onnx.NodeProto(op_type="Scan", name=rw.fresh("sequence"))
     inner.attribute.add().CopyFrom(_attribute(rw, "body"))
     inner.attribute.append(helper.make_attribute("num_scan_inputs", scanned))
     if directions:
         inner.attribute.append(helper.make_attribute("scan_input_directions", directions))
-    inner.input.extend(rw.fresh(f"{name}_of_batch") for name in given)
+    inner.input.extend(rw.fresh(f"{name}_of_batch") for name in names)
     inner.output.extend(rw.fresh(f"{name or 'unused'}_of_batch") for name in node.output)
     batch = onnx.GraphProto(name=rw.fresh("batch"), node=[inner])
-    for name, outer in zip(inner.input, given, strict=True):
+    for name, outer in zip(inner.input, names, strict=True):
         batch.input.append(onnx.ValueInfoProto(name=name, type=_element_type(rw, outer)))
     for name, outer in zip(inner.output, node.output, strict=True):
         batch.output.append(onnx.ValueInfoProto(name=name, type=_element_type(rw, outer)))
     rw.set("body", batch)
-    rw.set("num_scan_inputs", len(given))
+    rw.set("num_scan_inputs", len(names))
     del node.input[0]
 
 
@@ -145,12 +145,12 @@ def scan_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     op = Op(rw)
     steps = op.size_of(Value(op, node.input[states]), input_axes[0]).name
     names = list(node.input)
-    for place, axis in enumerate(input_axes):
+    for index, axis in enumerate(input_axes):
         if axis != 0:
-            source = names[states + place]
+            source = names[states + index]
             rank = rw.need_rank(source)
             perm = [axis, *(other for other in range(rank) if other != axis)]
-            names[states + place] = rw.before("Transpose", [source], hint="steps_first", perm=perm)
+            names[states + index] = rw.before("Transpose", [source], hint="steps_first", perm=perm)
     backwards = ""
     if any(output_directions):
         count = Value(op, steps)
@@ -166,10 +166,10 @@ def scan_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         _write_loop(rw, names, states, steps, directions or [0] * scanned)
         if not states:
             node.output.insert(0, rw.fresh("idle"))
-    for place, name in enumerate(outputs):
+    for index, name in enumerate(outputs):
         if not name:
             continue
-        number = place - states
+        number = index - states
         axis = output_axes[number] if number >= 0 else 0
         reverse = number >= 0 and bool(output_directions[number])
         work: list[tuple[str, list[str], dict[str, Any]]] = []
@@ -183,7 +183,7 @@ def scan_9_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
             work.append(("Transpose", [], {"perm": perm}))
         if not work:
             continue
-        value = rw.detach_output(place if batched or states else place + 1, "stacked")
+        value = rw.detach_output(index if batched or states else index + 1, "stacked")
         for position, (operator, more, attributes) in enumerate(work):
             result = name if position == len(work) - 1 else rw.fresh(operator.lower())
             rw.after(operator, [value, *more], [result], **attributes)
@@ -205,12 +205,12 @@ def _write_loop(
     counter, go, going = rw.fresh("step"), rw.fresh("go"), rw.fresh("going")
     scanned = list(inner.input)[states:]
     nodes = [helper.make_node("Identity", [go], [going], name=rw.fresh("copy"))]
-    for place, (element, source) in enumerate(zip(scanned, names[states:], strict=True)):
+    for index, (element, source) in enumerate(zip(scanned, names[states:], strict=True)):
         at = counter
         # An input of a body may have the name of a value around it, another value may not.
         own = rw.fresh("element")
         rename_reads(inner, element.name, own)
-        if directions[place]:
+        if directions[index]:
             count = rw.before("Reshape", [steps, _scalar_shape(rw)], hint="steps")
             last = rw.before("Sub", [count, rw.constant(np.array(1, np.int64), "one")], hint="last")
             at = rw.fresh("place")

@@ -77,8 +77,8 @@ def scatter_elements(op: Op, data: Value, indices: Value, updates: Value, *, axi
     attributes = op.attributes
     if axis < 0:
         attributes["axis"] = axis = axis + data.need_rank()
-    known = indices.constant
-    if known is None or bool((known < 0).any()):
+    array = indices.constant
+    if array is None or bool((array < 0).any()):
         indices = non_negative(op, to_int64(indices), op.size_of(data, axis))
     return op.Scatter(data, indices, updates, **attributes)
 
@@ -164,11 +164,11 @@ def tensor_scatter(
     """
     rank = cache.need_rank()
     axis %= rank
-    places = op.iota(op.size_of(update, axis)).as_written().reshape(-1, *[1] * (rank - 1 - axis))
+    positions = op.iota(op.size_of(update, axis)).as_written().reshape(-1, *[1] * (rank - 1 - axis))
     if starts is not None:
-        places = starts.reshape(-1, *[1] * (rank - 1)) + places
+        positions = starts.reshape(-1, *[1] * (rank - 1)) + positions
     if mode == "circular":
-        places = op.Mod(places, op.size_of(cache, axis))
-    places = op.Expand(places, op.Shape(update))
-    op.rw.scope.record_type(places.name, ValueType(int(TensorProto.INT64), update.shape))
-    return op.ScatterElements(cache, places, update, axis=axis)
+        positions = op.Mod(positions, op.size_of(cache, axis))
+    positions = op.Expand(positions, op.Shape(update))
+    op.rw.scope.record_type(positions.name, ValueType(int(TensorProto.INT64), update.shape))
+    return op.ScatterElements(cache, positions, update, axis=axis)

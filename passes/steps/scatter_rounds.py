@@ -33,15 +33,15 @@ def reduced_in_rounds(op: Op, data: Value, indices: Value, updates: Value, kind:
     wide = dtype if dtype not in INTEGERS or dtype in _KEPT else TensorProto.INT64
     flat, updates = data.reshape(-1), updates.reshape(-1)
     state, updates = flat.cast(wide), updates.cast(wide)
-    known = number.constant
-    order = None if known is None else _turns(known)
-    if known is not None and order is not None and max(order, default=0) < _FEW:
+    array = number.constant
+    order = None if array is None else _turns(array)
+    if array is not None and order is not None and max(order, default=0) < _FEW:
         for turn in range(max(order, default=-1) + 1):
             chosen = np.flatnonzero(order == turn)
-            places = op.constant(known[chosen].astype(np.int64))
+            chosen_indices = op.constant(array[chosen].astype(np.int64))
             update = op.Gather(updates, chosen.astype(np.int64), axis=0)
-            new = op.write(REDUCTIONS[kind], op.Gather(state, places, axis=0), update)
-            state = op.ScatterElements(state, places, new, axis=0)
+            new = op.write(REDUCTIONS[kind], op.Gather(state, chosen_indices, axis=0), update)
+            state = op.ScatterElements(state, chosen_indices, new, axis=0)
     else:
         state = _loop(op, kind, state, number, updates, wide)
     op.note(f"reduction {kind} is computed in rounds; each round updates an element at most once")

@@ -53,8 +53,8 @@ def sequence_insert_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: the sequence must be built in the same body, the position a constant.
     """
     elements = _elements(rw)
-    place = _position(rw, 2, len(elements), len(elements) + 1)
-    _dissolve(rw, [*elements[:place], rw.input(1), *elements[place:]])
+    position = _position(rw, 2, len(elements), len(elements) + 1)
+    _dissolve(rw, [*elements[:position], rw.input(1), *elements[position:]])
 
 
 @lowering("SequenceErase", leaves=11, types=LostTypes.OWN)
@@ -64,8 +64,8 @@ def sequence_erase_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: the sequence must be built in the same body, the position a constant.
     """
     elements = _elements(rw)
-    place = _position(rw, 1, len(elements) - 1, len(elements))
-    _dissolve(rw, [*elements[:place], *elements[place + 1 :]])
+    position = _position(rw, 1, len(elements) - 1, len(elements))
+    _dissolve(rw, [*elements[:position], *elements[position + 1 :]])
 
 
 @lowering("SequenceAt", leaves=11, types=LostTypes.OWN)
@@ -75,10 +75,10 @@ def sequence_at_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     Limits: the sequence must be built in the same body, the position a constant.
     """
     elements = _elements(rw)
-    place = _position(rw, 1, 0, len(elements))
+    position = _position(rw, 1, 0, len(elements))
     rw.rename("Identity")
     del node.input[:]
-    node.input.append(elements[place])
+    node.input.append(elements[position])
 
 
 @lowering("SequenceLength", leaves=11, types=LostTypes.OWN)
@@ -101,9 +101,9 @@ def split_to_sequence_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> Non
     source, axis = rw.input(0), int(rw.get("axis", 0))
     if axis < 0:
         axis += rw.need_rank(source)
-    given = rw.need_constant(1, "split") if rw.input(1) else np.array(1)
-    lengths = _lengths(rw, given, source, axis)
-    drops = drops_axis(int(rw.get("keepdims", 1)), given, lengths)
+    sizes = rw.need_constant(1, "split") if rw.input(1) else np.array(1)
+    lengths = _lengths(rw, sizes, source, axis)
+    drops = drops_axis(int(rw.get("keepdims", 1)), sizes, lengths)
     names = [rw.fresh("part") for _ in lengths]
     if len(names) == 1:
         names = [source]
@@ -150,12 +150,12 @@ def sequence_map_17_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.refuse("its body has another number of inputs or outputs", code="invalid-node")
     counter, go, going = rw.fresh("number"), rw.fresh("go"), rw.fresh("going")
     nodes = [helper.make_node("Identity", [go], [going], name=rw.fresh("copy"))]
-    for place, (value, source) in enumerate(zip(list(inner.input), list(node.input), strict=True)):
-        known = rw.scope.value_type(source)
-        if not known.container and known.dtype is None and place:
+    for index, (value, source) in enumerate(zip(list(inner.input), list(node.input), strict=True)):
+        value_type = rw.scope.value_type(source)
+        if not value_type.container and value_type.dtype is None and index:
             rw.refuse(f"whether {source!r} is a sequence is unknown", code="needs-type")
         element = source
-        if known.container or not place:
+        if value_type.container or not index:
             element = rw.fresh("element")
             nodes.append(helper.make_node("SequenceAt", [source, counter], [element], name=rw.fresh("at")))
         rename_reads(inner, value.name, element)
@@ -233,12 +233,12 @@ def _elements(rw: LoweringRewriter) -> tuple[str, ...]:
 def _position(rw: LoweringRewriter, index: int, default: int, end: int) -> int:
     if not rw.input(index):
         return default
-    place = int(rw.need_number(index, "position"))
-    if place < 0:  # counted from the end; an insertion may also be after the last element
-        place += end - 1 if rw.node.op_type == "SequenceInsert" else end
-    if not 0 <= place < end:
+    position = int(rw.need_number(index, "position"))
+    if position < 0:  # counted from the end; an insertion may also be after the last element
+        position += end - 1 if rw.node.op_type == "SequenceInsert" else end
+    if not 0 <= position < end:
         rw.refuse(f"its position is not in the sequence, which has {end} places", code="invalid-node")
-    return place
+    return position
 
 
 def _lengths(rw: LoweringRewriter, given: Array, source: str, axis: int) -> list[int]:

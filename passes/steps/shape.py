@@ -37,14 +37,14 @@ def shape(op: Op, x: Value) -> Value:
 
     Limits: the shape must be fixed; below opset 9 a Constant holds floats only.
     """
-    known = op.rw.known(op.rw.output(0)) if op.rw.output(0) else None
-    if known is None or op.version < 9:
+    array = op.rw.known(op.rw.output(0)) if op.rw.output(0) else None
+    if array is None or op.version < 9:
         op.refuse(
             f"the shape of {x.name!r} is not fixed",
             code="needs-shape",
             hint=FIX_DIMS,
         )
-    return op.Constant(value=numpy_helper.from_array(known))
+    return op.Constant(value=numpy_helper.from_array(array))
 
 
 @formula("Size", since=1)
@@ -95,17 +95,17 @@ def squeeze(op: Op, x: Value, axes: Value | None) -> Value:
     Limits: at most one length of the result may be open, unless it stays at the same place.
     """
     output = op.rw.output(0)
-    lengths, given = op.output_shape(), x.shape
-    if lengths is None or given is None:
+    lengths, own_shape = op.output_shape(), x.shape
+    if lengths is None or own_shape is None:
         op.refuse(f"the shape of {output!r} must be known", code="needs-shape")
-    places = op.rw.get("axes")
-    if places is None and axes is not None:
-        known = axes.constant
-        places = None if known is None else [int(axis) for axis in known.reshape(-1)]
-    elif places is None:  # of a Squeeze: all that are 1
-        places = [0]
-    rank = max(len(given), len(lengths))
-    same = 0 if places is None else min((axis % rank for axis in places), default=rank)
+    axis_numbers = op.rw.get("axes")
+    if axis_numbers is None and axes is not None:
+        array = axes.constant
+        axis_numbers = None if array is None else [int(axis) for axis in array.reshape(-1)]
+    elif axis_numbers is None:  # of a Squeeze: all that are 1
+        axis_numbers = [0]
+    rank = max(len(own_shape), len(lengths))
+    same = 0 if axis_numbers is None else min((axis % rank for axis in axis_numbers), default=rank)
     numbers = _reshape_to(same, lengths)
     if numbers is None:
         op.refuse(
@@ -144,14 +144,14 @@ def split(op: Op, x: Value, lengths: Value | None, *, axis: int) -> list[Value |
 
 
 def _split_lengths(op: Op, x: Value, lengths: Value | None, axis: int) -> list[int]:
-    given = op.rw.get("split")
-    if given is not None:
-        return [int(length) for length in given]
+    attribute_lengths = op.rw.get("split")
+    if attribute_lengths is not None:
+        return [int(length) for length in attribute_lengths]
     if lengths is not None:
-        known = lengths.constant
-        if known is None:
+        array = lengths.constant
+        if array is None:
             op.refuse(f"its lengths ({lengths.name!r}) are computed at run time", code="needs-constant")
-        return [int(length) for length in known.reshape(-1)]
+        return [int(length) for length in array.reshape(-1)]
     length = x.need_size(axis)
     count = len(op.rw.node.output)
     each = -(-length // count)
@@ -168,19 +168,19 @@ def gather(op: Op, x: Value, indices: Value, *, axis: int) -> Value:
 
     Limits: the indices must be constants of at most one axis, and not more than 16 runs.
     """
-    given = indices.constant
-    if given is None:
+    array = indices.constant
+    if array is None:
         op.refuse(f"its indices ({indices.name!r}) are computed at run time", code="needs-constant")
     if axis < 0:
         axis += x.need_rank()
-    runs = _runs([int(index) for index in given.reshape(-1)])
-    if given.ndim > 1 or not 0 < len(runs) <= _MOST_RUNS:
+    runs = _runs([int(index) for index in array.reshape(-1)])
+    if array.ndim > 1 or not 0 < len(runs) <= _MOST_RUNS:
         op.refuse(
-            f"its indices, of shape {list(given.shape)}, are more than {_MOST_RUNS} slices", code="no-equal"
+            f"its indices, of shape {list(array.shape)}, are more than {_MOST_RUNS} slices", code="no-equal"
         )
     parts = [op.Slice(x, [start], [end or _END], [axis]) for start, end in runs]
     whole = parts[0] if len(parts) == 1 else op.Concat(*parts, axis=axis)
-    return whole if given.ndim else op.Squeeze(whole, [axis])
+    return whole if array.ndim else op.Squeeze(whole, [axis])
 
 
 _MOST_RUNS = 16

@@ -85,8 +85,8 @@ def gather_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
     if indices is None or length is None:
-        what = "the indices, computed at run time," if indices is None else "the negative indices"
-        rw.note(f"runtimes are assumed to count {what} from the end below opset 11", Exactness.ASSUMED)
+        subject = "the indices, computed at run time," if indices is None else "the negative indices"
+        rw.note(f"runtimes are assumed to count {subject} from the end below opset 11", Exactness.ASSUMED)
         return
     positive = np.where(indices < 0, indices + length, indices).astype(indices.dtype)
     rw.set_input(1, rw.constant(positive, "indices"))
@@ -109,17 +109,17 @@ def slice_10_down(
     """
     first, last = starts.constant, ends.constant
     strides = [] if steps is None else steps.need_constant("steps").reshape(-1).tolist()
-    places = (
+    axis_numbers = (
         list(range(len(strides) or _count(x, starts)))
         if axes is None
         else axes.need_constant("axes").reshape(-1).tolist()
     )
-    if len(places) > _MOST_AXES:
+    if len(axis_numbers) > _MOST_AXES:
         raise InvalidModel(
-            f"slices {len(places):,} axes, and a tensor has {_MOST_AXES} at most", code="invalid-node"
+            f"slices {len(axis_numbers):,} axes, and a tensor has {_MOST_AXES} at most", code="invalid-node"
         )
-    strides = strides or [1] * len(places)
-    counts = [len(places), len(strides), *(bound.size for bound in (first, last) if bound is not None)]
+    strides = strides or [1] * len(axis_numbers)
+    counts = [len(axis_numbers), len(strides), *(bound.size for bound in (first, last) if bound is not None)]
     if len(set(counts)) > 1:
         op.refuse(
             "its starts, ends, axes and steps must have the same number of elements, and have"
@@ -128,22 +128,23 @@ def slice_10_down(
         )
     fixed = first is not None and last is not None
     plain = [index for index, step in enumerate(strides) if step == 1 and fixed]
-    for index, axis in enumerate(places):
+    for index, axis in enumerate(axis_numbers):
         if index in plain:
             continue
         at = _constant_indices(op, x, (starts, ends), axis, strides[index], index)
         if at is None:
-            for place, bound, what in ((1, first, "starts"), (2, last, "ends")):
+            for position, bound, name in ((1, first, "starts"), (2, last, "ends")):
                 if bound is None:
-                    op.rw.use_at_run_time(place, what)
+                    op.rw.use_at_run_time(position, name)
             at = _selected_indices(op, x, (starts, ends), axis, strides[index], index)
         x = op.Gather(x, at, axis=axis)
     if not plain or first is None or last is None:
         return x
-    kept = [
-        [int(values[index]) for index in plain] for values in (first.reshape(-1), last.reshape(-1), places)
+    bounds = [
+        [int(values[index]) for index in plain]
+        for values in (first.reshape(-1), last.reshape(-1), axis_numbers)
     ]
-    return op.write("Slice", x, starts=kept[0], ends=kept[1], axes=kept[2])
+    return op.write("Slice", x, starts=bounds[0], ends=bounds[1], axes=bounds[2])
 
 
 def _count(x: Value, starts: Value) -> int:
@@ -168,33 +169,33 @@ def _constant_indices(
         return None
     start, end = (bound + length if bound < 0 else bound for bound in (start, end))
     if step > 0:
-        taken = range(max(start, 0), min(end, length), step)
+        indices = range(max(start, 0), min(end, length), step)
     else:
-        taken = range(max(min(start, length - 1), 0), max(end, -1), step)
-    return op.constant(np.array(taken if length else [], np.int64))
+        indices = range(max(min(start, length - 1), 0), max(end, -1), step)
+    return op.constant(np.array(indices if length else [], np.int64))
 
 
 def _selected_indices(
     op: Op, x: Value, bounds: tuple[Value, Value], axis: int, step: int, index: int
 ) -> Value:
     """Return the indices that a Slice reads along an axis."""
-    zero, one, stride = (op.constant([number]) for number in (0, 1, abs(step)))
+    zero, unit, stride = (op.constant([number]) for number in (0, 1, abs(step)))
     length = op.Gather(op.Shape(x), [axis], axis=0)
     ones = op.ConstantOfShape(length, value=onnx.helper.make_tensor("", TensorProto.INT64, [1], [1]))
-    places = op.Squeeze(op.NonZero(ones), [0])
-    last = length - one
+    positions = op.Squeeze(op.NonZero(ones), [0])
+    last = length - unit
     start, end = (_from_the_front(op, bound, length, index) for bound in bounds)
     if step < 0:  # count from the end of the axis: the index i is n - 1 - i there
         start, end = last - start, last - end
         start = start + (last < start).cast(TensorProto.INT64) * (last - start)
     below = (start < zero).cast(TensorProto.INT64)
-    start = start * (one - below)
-    taken = ~(places < start) & (places < end)
+    start = start * (unit - below)
+    chosen = ~(positions < start) & (positions < end)
     if abs(step) != 1:
-        offset = places - start
-        taken = taken & (offset == offset / stride * stride)
-    found = op.Squeeze(op.NonZero(taken), [0])
-    return found if step > 0 else last - found
+        offset = positions - start
+        chosen = chosen & (offset == offset / stride * stride)
+    selected = op.Squeeze(op.NonZero(chosen), [0])
+    return selected if step > 0 else last - selected
 
 
 def _from_the_front(op: Op, bounds: Value, length: Value, index: int) -> Value:

@@ -52,16 +52,16 @@ def tile_6(node: onnx.NodeProto, rw: Rewriter) -> None:
     What changes: if the rank, `tiles` or `axis` is known only at run time, OneHot (opset 9) computes `repeats`.
     """
     data, tiles, axis = node.input
-    rank, count, place = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
-    if rank is not None and count is not None and place is not None:
-        if count.size != 1 or place.size != 1 or not -rank <= place.item() < rank:
+    rank, count, axis_array = rw.rank(data), rw.constant_value(tiles), rw.constant_value(axis)
+    if rank is not None and count is not None and axis_array is not None:
+        if count.size != 1 or axis_array.size != 1 or not -rank <= axis_array.item() < rank:
             rw.refuse(
-                f"its tiles are {count.tolist()} and its axis is {place.tolist()}, for an input of {count_of(rank, 'axis')}",
+                f"its tiles are {count.tolist()} and its axis is {axis_array.tolist()}, for an input of {count_of(rank, 'axis')}",
                 code="invalid-node",
                 hint="each is one number",
             )
         repeats = np.ones(rank, np.int64)
-        repeats[int(place.item())] = int(count.item())
+        repeats[int(axis_array.item())] = int(count.item())
         rw.set_input(2, "")
         rw.set_input(1, rw.constant(repeats, "repeats"))
         return

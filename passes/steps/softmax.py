@@ -28,8 +28,8 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
     Limits: a tensor that is empty only at run time may fail at target 13, whose Reshape has no allowzero to restore dims of 0.
     """
     source = node.input[0]
-    given = rw.attribute("axis")
-    if not (given and given.ref_attr_name):
+    attribute = rw.attribute("axis")
+    if not (attribute and attribute.ref_attr_name):
         axis, shape = rw.get("axis", 1), rw.shape(source)
         if shape is not None and 0 in shape and -len(shape) <= axis < len(shape):
             rw.set("axis", axis)
@@ -41,8 +41,8 @@ def softmax_13(node: onnx.NodeProto, rw: Rewriter) -> None:
             rw.note("all axes after the axis have length 1, so only that axis is normalised")
             return
     node.input[0] = rw.before("Flatten", [source], hint="flat")
-    if given:
-        rw.preceding[-1].attribute.add().CopyFrom(given)
+    if attribute:
+        rw.preceding[-1].attribute.add().CopyFrom(attribute)
     rw.set("axis", -1)
     dims = rw.before("Shape", [source], hint="shape")
     if rw.target >= 14:
@@ -179,10 +179,10 @@ def _loss(
     if ignored is not None:
         mask = classes.cast(TensorProto.INT64) == ignored
         classes = op.Where(mask, classes - classes, classes)
-    taken = op.GatherElements(logs, classes, axis=1)
+    losses = op.GatherElements(logs, classes, axis=1)
     if mask is not None:
-        taken = op.Where(mask, constant(0), taken)
-    loss = op.Squeeze(-taken, [1])
+        losses = op.Where(mask, constant(0), losses)
+    loss = op.Squeeze(-losses, [1])
     factor = None
     if weight is not None:
         factor = op.Gather(weight, classes)

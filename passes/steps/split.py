@@ -89,7 +89,7 @@ def split_18_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         return
     if length is not None:
         each = -(-length // parts)
-        lengths = [min(each, max(0, length - each * place)) for place in range(parts)]
+        lengths = [min(each, max(0, length - each * index)) for index in range(parts)]
         rw.set_input(1, rw.constant(np.array(lengths), "lengths"))
         return
     op = Op(rw)

@@ -236,8 +236,8 @@ class _Ensemble:
         if self.dtype != np.float32:
             rw.after("Cast", [value], [output], to=int(TensorProto.FLOAT))
             return
-        for item in (rw.node, *rw.following):
-            for names in (item.input, item.output):
+        for changed in (rw.node, *rw.following):
+            for names in (changed.input, changed.output):
                 for index, name in enumerate(names):
                     names[index] = output if name == value else name
 

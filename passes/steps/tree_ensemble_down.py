@@ -67,7 +67,7 @@ def tree_ensemble_3_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
 
     Limits: onnx-migrate refuses double parameters that float does not represent exactly.
     """
-    for attribute in [item.name for item in node.attribute if item.name.endswith("_as_tensor")]:
+    for attribute in [stem.name for stem in node.attribute if stem.name.endswith("_as_tensor")]:
         array = _tensor(rw, attribute)
         rw.drop(attribute)
         if not array.size:
@@ -117,7 +117,7 @@ class _Trees:
                 sets.append([])
             else:
                 sets[-1].append(value)
-        asking = [place for place, mode in enumerate(self._modes) if mode == _MEMBER]
+        asking = [index for index, mode in enumerate(self._modes) if mode == _MEMBER]
         return dict(zip(asking, sets, strict=False))
 
     def add(self, root: int) -> None:
@@ -131,7 +131,7 @@ class _Trees:
             (True, true, 0, None) if alone else (False, root, 0, None)
         ]
         while pending:
-            leaf, place, member, link = pending.pop()
+            leaf, index, member, link = pending.pop()
             row = len(self.attributes["nodes_treeids"])
             if row > _MOST_NODES:
                 self._rw.refuse(
@@ -142,20 +142,20 @@ class _Trees:
                 self.attributes[link[0]][link[1]] = number
             if leaf:
                 self._add("nodes", _NODE, tree, number, 0, 0.0, "LEAF", 0, 0, 1.0, 0)
-                self._add("target", _LEAF, tree, number, self._targets[place], self._weights[place])
+                self._add("target", _LEAF, tree, number, self._targets[index], self._weights[index])
                 continue
-            members = self._members.get(place)
-            mode = MODES[self._modes[place]] if members is None else "BRANCH_EQ"
-            split = self._splits[place] if members is None else members[member] if members else float("nan")
+            members = self._members.get(index)
+            mode = MODES[self._modes[index]] if members is None else "BRANCH_EQ"
+            split = self._splits[index] if members is None else members[member] if members else float("nan")
             feature, hits, tracks = (
-                values[place] for values in (self._given["featureids"], self._hitrates, self._tracks)
+                values[index] for values in (self._given["featureids"], self._hitrates, self._tracks)
             )
             self._add("nodes", _NODE, tree, number, feature, split, mode, 0, 0, hits, tracks)
             if members is not None and member + 1 < len(members):
-                pending.append((False, place, member + 1, ("nodes_falsenodeids", row)))
+                pending.append((False, index, member + 1, ("nodes_falsenodeids", row)))
             else:
-                pending.append(self._child("false", place, row))
-            pending.append(self._child("true", place, row))
+                pending.append(self._child("false", index, row))
+            pending.append(self._child("true", index, row))
 
     def _child(self, branch: str, place: int, row: int) -> tuple[bool, int, int, tuple[str, int]]:
         leaf = bool(self._given[f"{branch}leafs"][place])

@@ -49,7 +49,7 @@ class Forest:
     def __init__(self, nodes: Mapping[str, Sequence[Any]], votes: Sequence[Sequence[Any]]) -> None:
         self._nodes = nodes
         keys = list(zip(nodes["treeids"], nodes["nodeids"], strict=True))
-        self._place = {key: place for place, key in enumerate(keys)}
+        self._place = {key: index for index, key in enumerate(keys)}
         if len(self._place) < len(keys):
             raise ValueError("a node is listed twice")
         self._leaf = [mode == "LEAF" for mode in nodes["modes"]]
@@ -57,9 +57,9 @@ class Forest:
         for tree, number, target, weight in zip(*votes, strict=True):
             own = self._votes.setdefault(self._find(tree, number), {})
             own[target, sum(slot[0] == target for slot in own)] = weight
-        children = [self._children(place) for place, leaf in enumerate(self._leaf) if not leaf]
-        below = {place for pair in children for place in pair}
-        self._trees = [self._walk(place) for place in range(len(keys)) if place not in below]
+        children = [self._children(index) for index, leaf in enumerate(self._leaf) if not leaf]
+        below = {index for pair in children for index in pair}
+        self._trees = [self._walk(index) for index in range(len(keys)) if index not in below]
 
     def _find(self, tree: int, number: int) -> int:
         try:
@@ -74,18 +74,18 @@ class Forest:
 
     def _walk(self, root: int) -> list[int]:
         """Return the indices of a tree's nodes in preorder."""
-        found: list[int] = []
+        walked: list[int] = []
         seen: set[int] = set()
         pending = [root]
         while pending:
-            place = pending.pop()
-            if place in seen:
-                raise ValueError(f"node {place} is the child of two nodes")
-            seen.add(place)
-            found.append(place)
-            if not self._leaf[place]:
-                pending.extend(reversed(self._children(place)))
-        return found
+            index = pending.pop()
+            if index in seen:
+                raise ValueError(f"node {index} is the child of two nodes")
+            seen.add(index)
+            walked.append(index)
+            if not self._leaf[index]:
+                pending.extend(reversed(self._children(index)))
+        return walked
 
     def __len__(self) -> int:
         return len(self._trees)
@@ -93,14 +93,14 @@ class Forest:
     def slots(self) -> list[list[Slot]]:
         """Return the slots of each tree's leaves; at least one per tree, for which leaves may have no weight."""
         return [
-            list(dict.fromkeys(slot for place in tree for slot in self._votes.get(place, {}))) or [(0, 0)]
+            list(dict.fromkeys(slot for index in tree for slot in self._votes.get(index, {}))) or [(0, 0)]
             for tree in self._trees
         ]
 
     def leaves(self) -> Iterator[list[dict[Slot, float]]]:
         """Yield for each tree the weights of its leaves, by slot."""
         for tree in self._trees:
-            yield [self._votes.get(place, {}) for place in tree if self._leaf[place]]
+            yield [self._votes.get(index, {}) for index in tree if self._leaf[index]]
 
     def ensemble(self) -> Ensemble:
         """Return the trees in the form of TreeEnsemble, each copied for every slot; a missing weight is 0."""
@@ -112,22 +112,24 @@ class Forest:
 
     def _copy(self, tree: list[int], slot: Slot, result: Ensemble) -> None:
         nodes, first_node, first_leaf = self._nodes, len(result.nodes_modes), len(result.leaf_weights)
-        inner = [place for place in tree if not self._leaf[place]]
-        leaves = [place for place in tree if self._leaf[place]]
-        index = {place: first_node + number for number, place in enumerate(inner)}
-        index.update((place, first_leaf + number) for number, place in enumerate(leaves))
+        inner = [node_index for node_index in tree if not self._leaf[node_index]]
+        leaves = [node_index for node_index in tree if self._leaf[node_index]]
+        index = {node_index: first_node + number for number, node_index in enumerate(inner)}
+        index.update((node_index, first_leaf + number) for number, node_index in enumerate(leaves))
         result.tree_roots.append(first_node)
-        for place in inner or leaves:  # a tree of one leaf becomes a node with that leaf in both branches
-            leaf = self._leaf[place]
-            true, false = (place, place) if leaf else self._children(place)
-            result.nodes_modes.append(0 if leaf else MODES.index(nodes["modes"][place]))
-            result.nodes_featureids.append(0 if leaf else nodes["featureids"][place])
-            result.nodes_splits.append(0.0 if leaf else nodes["values"][place])
+        for node_index in (
+            inner or leaves
+        ):  # a tree of one leaf becomes a node with that leaf in both branches
+            leaf = self._leaf[node_index]
+            true, false = (node_index, node_index) if leaf else self._children(node_index)
+            result.nodes_modes.append(0 if leaf else MODES.index(nodes["modes"][node_index]))
+            result.nodes_featureids.append(0 if leaf else nodes["featureids"][node_index])
+            result.nodes_splits.append(0.0 if leaf else nodes["values"][node_index])
             for name in ("hitrates", "missing_value_tracks_true"):
                 if len(nodes[name]):
-                    getattr(result, f"nodes_{name}").append(nodes[name][place])
+                    getattr(result, f"nodes_{name}").append(nodes[name][node_index])
             for branch, child in (("true", true), ("false", false)):
                 getattr(result, f"nodes_{branch}nodeids").append(index[child])
                 getattr(result, f"nodes_{branch}leafs").append(int(self._leaf[child]))
         result.leaf_targetids.extend([slot[0]] * len(leaves))
-        result.leaf_weights.extend(self._votes.get(place, {}).get(slot, 0.0) for place in leaves)
+        result.leaf_weights.extend(self._votes.get(node_index, {}).get(slot, 0.0) for node_index in leaves)

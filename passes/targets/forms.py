@@ -79,7 +79,7 @@ def _write_window(rw: LoweringRewriter, given: set[str]) -> list[str]:
     axes, written = len(kernel), []
     schema = defs.get_schema(rw.node.op_type, rw.version)
     auto_pad = next((attribute.s for attribute in rw.node.attribute if attribute.name == "auto_pad"), b"")
-    # Pads and auto_pad exclude each other.
+    # A node may have either pads or auto_pad.
     padded = auto_pad not in (b"", b"NOTSET") or not given.isdisjoint(
         ("pads", "output_shape", "output_padding")
     )

@@ -60,7 +60,7 @@ def diff(
             limited(options["timeout"], memory, "diff"),
         ):
             models = MatchedModels.of(original, other)
-            found = models.difference
+            difference = models.difference
             with published({page: difference_page(models)} if page else {}):
                 pass
     except MigrateError as error:
@@ -69,11 +69,11 @@ def diff(
     if as_json:
         from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
-        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **json_of(found)}, indent=2))
+        click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **json_of(difference)}, indent=2))
     elif not quiet:
         from onnx_migrate.cli.output.preview import print_diff
 
-        click.echo(str(found))
+        click.echo(str(difference))
         if not stat:
-            print_diff(found.entries, original, other, err=False)
-    return 0 if found.same else 3
+            print_diff(difference.entries, original, other, err=False)
+    return 0 if difference.same else 3

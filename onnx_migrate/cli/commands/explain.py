@@ -166,7 +166,7 @@ def _stdin() -> bytes:
         raise click.UsageError("stdin is closed; pipe a text into it")
     if sys.stdin.isatty():
         click.echo("paste the text, then press Ctrl-D", err=True)
-    data = sys.stdin.buffer.read(_MOST)  # what comes may have no end
+    data = sys.stdin.buffer.read(_MOST)  # a pipe may never end
     return data if len(data) <= _LARGEST else data[: _LARGEST // 2] + b"\n" + data[-_LARGEST // 2 :]
 
 

@@ -115,18 +115,18 @@ def reduce(model: str, output: str | None, as_json: bool, quiet: bool, **options
             limited(float("inf"), memory, "prove"),
             ProgressLine(quiet or as_json, "reducing") as progress,
         ):
-            found = reduction_of(model, **options, progress=progress.follow)
-            written = found.save(path)
+            reduction = reduction_of(model, **options, progress=progress.follow)
+            written = reduction.save(path)
     except MigrateError as error:
         return fail(error, model, as_json=as_json)
-    command = found.command(path)
+    command = reduction.command(path)
     if as_json:
         from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
         head = {"schema_version": SCHEMA_VERSION, "written": written, "command": command}
-        click.echo(json.dumps({**head, **json_of(found.report)}, indent=2))
+        click.echo(json.dumps({**head, **json_of(reduction.report)}, indent=2))
     elif not quiet:
-        click.echo(str(found))
+        click.echo(str(reduction))
         click.echo(f"  written   {', '.join(written)}")
         click.echo(f"  reproduce {command}")
     return 0

@@ -151,7 +151,7 @@ def _inputs_at(text: str, folder: Path) -> str:
     """Return a value of `input-data`: a path, NAME=PATH, or a function of a module or file."""
     name, equals, path_text = text.rpartition("=")
     is_module = ":" in path_text and ".py" not in path_text and not (folder / path_text).exists()
-    # A function of a module is named with a colon.
+    # A function of a module has a colon before its name.
     return text if is_module else f"{name}{equals}{folder / Path(path_text).expanduser()}"
 
 

@@ -143,7 +143,7 @@ def write_failure_page(path: str, error: MigrateError, model: str) -> None:
         with published({page_at(path): pieces}):
             pass
     except SaveError as unwritten:
-        if str(unwritten) != str(error):  # where the page is what failed, that is told already
+        if str(unwritten) != str(error):  # the caller already reported a failure of the page
             fail(unwritten, path, as_json=False)
 
 

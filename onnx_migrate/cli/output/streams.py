@@ -53,7 +53,7 @@ def with_listed(sources: Iterable[str]) -> list[str]:
         if source != STREAM:
             names.append(source)
             continue
-        # A terminal would wait for input without a word.
+        # A terminal would wait silently for input.
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError(
                 "- reads a list of models from stdin; pipe one into it, or name ./- for a file"
@@ -89,14 +89,14 @@ def to_stdout(migration: Migration, beside: Beside) -> None:
 
     with ExitStack() as stack:
         with saving(tempfile.gettempdir()):
-            # Without a name wherever the system can, so that nothing is left of it when the process is killed.
+            # Most systems delete a file without a name when the process dies.
             file = stack.enter_context(tempfile.TemporaryFile(prefix="onnx-migrate-", buffering=0))
             migration.write(file)
             size = file.seek(0, os.SEEK_CUR)
             file.seek(0)
         sys.stdout.flush()
         with beside(size):
-            pass  # the stream cannot be taken back, so neither are they
+            pass  # nobody can undo the output to a stream, so these files stay too
         with remark_on_failure("the model on it is incomplete"):
             remaining = size
             # The file may be larger than memory.

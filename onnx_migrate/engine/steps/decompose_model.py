@@ -70,7 +70,7 @@ def decompose_model(
         }
         if not wanting:
             return Lowered(model, tuple(visitor.refusals))
-        # The functions that refused are inlined, and the next round starts from the model as it was.
+        # The next round inlines the functions that refused, and starts from the unchanged model.
         trial.roll_back()
         model = inline_refused(whole, wanting, log, pass_name)
         trial = log.trial()

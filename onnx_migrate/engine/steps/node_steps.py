@@ -73,7 +73,7 @@ def apply_adapter(adapt: Callable[[onnx.NodeProto, R], None], code: str, rewrite
             where=rewriter.where,
         ) from error
     except Exception as error:
-        # The adapter may have changed the node, so the checks see it as it was.
+        # The adapter may have changed the node, so the checks read the original.
         where, version = rewriter.where, rewriter.where.from_version or 1
         before = onnx.NodeProto.FromString(serialised_before)
         wrong = value_violation(before, version)

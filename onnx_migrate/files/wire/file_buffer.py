@@ -63,7 +63,7 @@ class FileBuffer:
     def _read(self, start: int, end: int) -> bytes:
         """Return a range of the file, whole."""
         content = bytearray()
-        # A read may return less than it is asked for.
+        # A read may return fewer bytes than the caller requested.
         while start + len(content) < end:
             # Linux returns at most 2 GB at once.
             data = _pread(self._fd, min(end - start - len(content), 1 << 30), start + len(content))

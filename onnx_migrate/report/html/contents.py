@@ -110,9 +110,9 @@ def anchor(model: str) -> str:
 
 def facts(report: ReportData | Failure) -> Iterator[Fact]:
     """Yield the figures of a model, before and after if there is a result."""
-    done = report.done if isinstance(report, Failure) else report
-    before = done.before
-    changed = _changed_nodes(report) if isinstance(report, ReportData) else len(done.changes)
+    finished = report.done if isinstance(report, Failure) else report
+    before = finished.before
+    changed = _changed_nodes(report) if isinstance(report, ReportData) else len(finished.changes)
     result, sizes = (before, None) if isinstance(report, Failure) else (report.after, report.file_bytes)
     if before is not None and result is not None:
         yield _both("opset", before.opset, result.opset)
@@ -127,8 +127,8 @@ def facts(report: ReportData | Failure) -> Iterator[Fact]:
             yield _both("file", *map(size_text, sizes))
         if changed:
             yield "changed nodes", f"{changed:,}", False
-    if done.seconds:
-        yield "time", f"{sum(done.seconds.values()):.2f} s", False
+    if finished.seconds:
+        yield "time", f"{sum(finished.seconds.values()):.2f} s", False
 
 
 def _both(label: str, old: object, new: object) -> Fact:
@@ -195,23 +195,23 @@ def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]
         share = (math.log(number) - low) / (high - low) if number else 0.0
         return round(100 * min(1.0, max(0.0, share)), 1)
 
-    found = []
+    range_rows = []
     for node in sorted(ranges.nodes, key=lambda node: -node.largest)[:_BARS]:
         left = place(node.smallest)
         kind = "failed" if node.largest > ranges.highest else "warning" if node.kept else "good"
-        found.append((node, left, max(0.5, round(place(node.largest) - left, 1)), kind))
-    return found
+        range_rows.append((node, left, max(0.5, round(place(node.largest) - left, 1)), kind))
+    return range_rows
 
 
 def trial_notes(proof: DynamicProof | None) -> list[Note]:
     """Return the runs at other sizes, one by one."""
     if proof is None:
         return []
-    found = []
+    messages = []
     for trial in proof.trials:
         sizes = ", ".join(f"{name}={size}" for name, size in trial.sizes)
-        found.append(("failed" if trial.problem else "good", f"{sizes}: {trial.problem or AS_DECLARED}"))
-    return found
+        messages.append(("failed" if trial.problem else "good", f"{sizes}: {trial.problem or AS_DECLARED}"))
+    return messages
 
 
 def size_notes(proof: DynamicProof) -> list[Note]:
@@ -239,14 +239,17 @@ def proof_notes(proofs: Iterable[RuntimeProof]) -> list[Note]:
 
 def target_notes(targets: Iterable[Target] | None, operators: Iterable[OperatorKnowledge] = ()) -> list[Note]:
     """Return the opsets that the target runtimes support, and how we know that each supports the result's operators."""
-    found = []
+    messages = []
     for target in targets or ():
         measured = "tested by us" if target.measured else "by its documentation, not tested by us"
         source = f" ({target.row.source})" if target.row.source else ""
-        found.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
+        messages.append(("info", f"{with_caps(target, str(target))}; {measured}{source}"))
     return [
-        *found,
-        *(("warning" if known.unknown else "info", known.sentence) for known in operators),
+        *messages,
+        *(
+            ("warning" if operator_support.unknown else "info", operator_support.sentence)
+            for operator_support in operators
+        ),
     ]
 
 

@@ -81,7 +81,7 @@ def error_plot(values: Sequence[ValueDistance], first: FirstDifference | None) -
     if not values:
         return None
     scale = _Scale.of([value.error for value in values])
-    place = next(
+    worst_index = next(
         (index for index, value in enumerate(values) if first and value.value == first.original_value), None
     )
     step = -(-len(values) // _BARS)
@@ -91,14 +91,14 @@ def error_plot(values: Sequence[ValueDistance], first: FirstDifference | None) -
     for number, group in enumerate(groups):
         worst = max(group, key=lambda value: value.error)
         top = scale.top(worst.error)
-        style = "none" if place is None else "failed" if (number + 1) * step > place else "none"
+        style = "none" if worst_index is None else "failed" if (number + 1) * step > worst_index else "none"
         bars.append(
             PlotBar(
                 round(number * width, 3),
                 round(width, 3),
                 top,
                 scale.bottom - top,
-                _text(worst, len(group), is_first=place is not None and number == place // step),
+                _text(worst, len(group), is_first=worst_index is not None and number == worst_index // step),
                 style,
             )
         )
@@ -106,7 +106,7 @@ def error_plot(values: Sequence[ValueDistance], first: FirstDifference | None) -
         scale.bottom + 1,
         tuple(bars),
         tuple(scale.lines()),
-        None if place is None else round(place // step * width + width / 2, 3),
+        None if worst_index is None else round(worst_index // step * width + width / 2, 3),
         tuple(sorted((value for value in values if value.error), key=lambda value: -value.error)[:_SHOWN]),
         len(values),
         sum(not value.error for value in values),

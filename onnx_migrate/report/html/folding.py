@@ -48,15 +48,15 @@ def scope_of(name: str) -> tuple[str, ...]:
 def folded(nodes: Sequence[ViewedNode], members: Sequence[int], most: int) -> list[Fold]:
     """Return at most about `most` boxes for these nodes, in order: by scopes, or runs of equal length where there are none."""
     if len(members) <= most:
-        return [Fold((place,)) for place in members]
-    kept = _apart(nodes, members, most)
+        return [Fold((index,)) for index in members]
+    kept_nodes = _apart(nodes, members, most)
     scopes = dict(_scopes(nodes, members))
     for depth in range(_DEEPEST, 0, -1):
-        runs = [list(run) for run in _runs(members, scopes, kept, depth)]
-        if len(runs) <= most and len(runs) - len(kept) >= _FEW:
+        runs = [list(run) for run in _runs(members, scopes, kept_nodes, depth)]
+        if len(runs) <= most and len(runs) - len(kept_nodes) >= _FEW:
             break
     else:
-        runs, depth = [list(run) for run in _runs(members, {}, kept, 0)], 0
+        runs, depth = [list(run) for run in _runs(members, {}, kept_nodes, 0)], 0
     long = [run for run in runs if len(run) > 1 and not scopes[run[0]][:depth]]
     room = max(_FEW, most - len(runs))
     length = max(_SHORTEST, -(-sum(map(len, long)) // room))
@@ -74,15 +74,15 @@ def _scopes(nodes: Sequence[ViewedNode], members: Iterable[int]) -> Iterator[tup
     If the exporter recorded layers, a node without any belongs to the layer of the node before it: a pass has added it.
     """
     layer: tuple[str, ...] = ()
-    for place in members:
-        layer = nodes[place].layer[:_DEEPEST] or layer
-        yield place, nodes[place].layer[:_DEEPEST] or scope_of(nodes[place].name) or layer
+    for index in members:
+        layer = nodes[index].layer[:_DEEPEST] or layer
+        yield index, nodes[index].layer[:_DEEPEST] or scope_of(nodes[index].name) or layer
 
 
 def _apart(nodes: Sequence[ViewedNode], members: Sequence[int], most: int) -> set[int]:
     """Return the nodes that have a box of their own: inputs, outputs and changed nodes, where these are few."""
-    ports = {place for place in members if nodes[place].operator in ("input", "output")}
-    changed = {place for place in members if nodes[place].change is not None}
+    ports = {index for index in members if nodes[index].operator in ("input", "output")}
+    changed = {index for index in members if nodes[index].change is not None}
     both = ports | changed if len(changed) <= _KEPT else ports
     return both if len(both) <= most // 2 else set()
 
@@ -116,5 +116,5 @@ def _label(
 
 def _operators(nodes: Sequence[ViewedNode], run: Iterable[int]) -> str:
     """Return the most frequent operators of a run."""
-    counts = Counter(nodes[place].operator for place in run)
+    counts = Counter(nodes[index].operator for index in run)
     return first_of([operator for operator, _ in counts.most_common()], 2)

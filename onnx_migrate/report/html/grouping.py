@@ -96,10 +96,10 @@ class ChangeGroup:
 def grouped(changes: Iterable[tuple[int, Change]], *, listed: int) -> tuple[ChangeGroup, ...]:
     """Group changes, each with its position, in linear time; at most `listed` nodes of each form get a row."""
     groups: dict[tuple[str, str, str], list[tuple[int, Change]]] = {}
-    for place, change in changes:
+    for index, change in changes:
         before = f"{change.before.op_type}-{change.version_before}"
         became = _operators(change)
-        groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append((place, change))
+        groups.setdefault((before, became, _LIST.sub("[…]", change.reason)), []).append((index, change))
     return tuple(
         ChangeGroup(
             key[0],
@@ -107,7 +107,7 @@ def grouped(changes: Iterable[tuple[int, Change]], *, listed: int) -> tuple[Chan
             _common_reason([member for _, member in members], key[2]),
             ", ".join(sorted({INEXACT[member.exactness.value] for _, member in members} - {""})),
             _forms([member for _, member in members], listed),
-            tuple(place for place, _ in members),
+            tuple(index for index, _ in members),
         )
         for key, members in groups.items()
     )
@@ -160,23 +160,23 @@ def grouped_by_request(
     if isinstance(report, Failure):
         return (), grouped(enumerate(report.done.changes), listed=listed)
     changes = report.changes if report.view is None else report.view.changes
-    asked = _asked_passes(report)
+    requested = _asked_passes(report)
     of_request, others = list[tuple[int, Change]](), list[tuple[int, Change]]()
-    for place, change in sorted(enumerate(changes), key=lambda entry: _is_version_alone(entry[1])):
-        wanted = not asked.isdisjoint(change.pass_name.split(", "))
-        (of_request if wanted else others).append((place, change))
+    for index, change in sorted(enumerate(changes), key=lambda entry: _is_version_alone(entry[1])):
+        wanted = not requested.isdisjoint(change.pass_name.split(", "))
+        (of_request if wanted else others).append((index, change))
     return grouped(of_request, listed=listed), grouped(others, listed=listed)
 
 
 def asked_notes(report: ReportData) -> list[Note]:
     """Return the notes on changes that the user asked for, for example on the precision or on sizes."""
-    asked = _asked_passes(report)
-    return [note for note in change_notes(report) if note.pass_name in asked]
+    requested = _asked_passes(report)
+    return [note for note in change_notes(report) if note.pass_name in requested]
 
 
 def change_anchors(groups: Iterable[ChangeGroup]) -> dict[int, str]:
     """Return the HTML id of the group of each change, by the change's position."""
-    return {place: group.anchor for group in groups for place in group.places}
+    return {index: group.anchor for group in groups for index in group.places}
 
 
 def titled(text: str, most: int = LONGEST_TITLE) -> str:
@@ -189,11 +189,11 @@ def titled(text: str, most: int = LONGEST_TITLE) -> str:
 def _asked_passes(report: ReportData) -> set[str]:
     """Return the passes that run because of an option that the user gave; the others run in any migration."""
     options = set(report.request.options if report.request else ())
-    always = {item.name for item in default_pipeline()}
-    asked = {name for name in report.passes if name not in always or name in options}
+    always = {step.name for step in default_pipeline()}
+    requested = {name for name in report.passes if name not in always or name in options}
     if not options.isdisjoint(("opset", "runtime")):
-        asked |= {"migrate_opset", "lower_opset"}
-    return asked
+        requested |= {"migrate_opset", "lower_opset"}
+    return requested
 
 
 def _is_version_alone(change: Change) -> bool:

@@ -225,12 +225,12 @@ class _DiagramBuilder:
 
     def _attributes(self, node: ShownNode, kept: Mapping[str, str], sign: str) -> tuple[Attribute, ...]:
         own = node.attributes
-        found = []
+        attributes = []
         for name, value in sorted({**kept, **own}.items()):
             key = ("attribute", str(self._boxes), name) if name in own else ("kept", name)
             index = self.texts.index(key, value, name)
-            found.append(Attribute(name, index, sign if name in own else ""))
-        return tuple(found)
+            attributes.append(Attribute(name, index, sign if name in own else ""))
+        return tuple(attributes)
 
 
 @cache
@@ -240,7 +240,7 @@ def _formal(domain: str, operator: str, version: int) -> tuple[tuple[str, ...], 
         schema = defs.get_schema(operator, version, "" if is_onnx(domain) else domain)
     except defs.SchemaError:
         return (), ()
-    return tuple(item.name for item in schema.inputs), tuple(item.name for item in schema.outputs)
+    return tuple(formal.name for formal in schema.inputs), tuple(formal.name for formal in schema.outputs)
 
 
 def _label(names: Sequence[str], index: int) -> str:

@@ -118,8 +118,8 @@ def drawings(
     """
     if view is None:
         return []
-    kept = frozenset(node.node for node in ranges.nodes if node.kept) if ranges else frozenset[str]()
-    return list(chain.from_iterable(graph_drawings(view.bodies, kept, boxes=boxes, inside=inside)))
+    kept_nodes = frozenset(node.node for node in ranges.nodes if node.kept) if ranges else frozenset[str]()
+    return list(chain.from_iterable(graph_drawings(view.bodies, kept_nodes, boxes=boxes, inside=inside)))
 
 
 def graph_drawings(
@@ -131,18 +131,20 @@ def graph_drawings(
     """
     if not layout_available():
         return []
-    found, number = list[list[GraphDrawing]](), 0
+    drawings_by_body, number = list[list[GraphDrawing]](), 0
     for body in bodies:
-        found.append(_of_body(body, kept, number, boxes, inside=inside and len(body.nodes) <= _DRAWN))
-        number += len(found[-1])
-    return found
+        drawings_by_body.append(
+            _of_body(body, kept, number, boxes, inside=inside and len(body.nodes) <= _DRAWN)
+        )
+        number += len(drawings_by_body[-1])
+    return drawings_by_body
 
 
 def _of_body(body: BodyView, kept: Set[str], first: int, boxes: int, *, inside: bool) -> list[GraphDrawing]:
     """Return the drawings of a body; `first` is the number of the whole, and those of folds follow."""
     title = "The whole graph" if body.path == "graph" else body.path
     pending = deque([(title, tuple(range(len(body.nodes))))])
-    found, number = list[GraphDrawing](), first
+    part_drawings, number = list[GraphDrawing](), first
     while pending:
         title, members = pending.popleft()
         folds = folded(body.nodes, members, boxes)
@@ -154,8 +156,8 @@ def _of_body(body: BodyView, kept: Set[str], first: int, boxes: int, *, inside: 
             if opens:
                 pending.append((fold.label, fold.members))
         drawing = _drawing(title, body.nodes, kept, folds, numbers)
-        found.append(replace(drawing, whole=not found))
-    return found
+        part_drawings.append(replace(drawing, whole=not part_drawings))
+    return part_drawings
 
 
 def _drawing(
@@ -228,12 +230,12 @@ def _layout(sizes: Sequence[tuple[int, int]], edges: Sequence[tuple[int, int]]) 
 
 def _edges(nodes: Sequence[ViewedNode], folds: Sequence[Fold]) -> Iterator[tuple[int, int]]:
     """Yield which box feeds which, once each, in order."""
-    box_of = {place: number for number, fold in enumerate(folds) for place in fold.members}
+    box_of = {index: number for number, fold in enumerate(folds) for index in fold.members}
     pairs = {
         (box_of[source], number): None
         for number, fold in enumerate(folds)
-        for place in fold.members
-        for source in nodes[place].reads
+        for index in fold.members
+        for source in nodes[index].reads
         if source in box_of and box_of[source] != number
     }
     yield from pairs

@@ -88,7 +88,7 @@ def difference_page(view: DiffView, summary: Sequence[tuple[str, str]]) -> str:
     title = " and ".join(view.names)
     figures = ReportData(title, *view.summaries, (), tuple(change for _, change in view.changes), ())
     groups = grouped(view.changes, listed=_LISTED)
-    anchors = {item.place: f"entry-{item.place}" for item in view.entries} | change_anchors(groups)
+    anchors = {entry.place: f"entry-{entry.place}" for entry in view.entries} | change_anchors(groups)
     numbers = count()
     drawn = [
         [(drawing, next(numbers)) for drawing in each]

@@ -81,7 +81,7 @@ def write_sizes(rw: Rewriter, axes: Sequence[Axis]) -> None:
         value = _sizes(rw, sized_axes)
     else:
         value = _sizes_of_lengths(rw, axes, multiplied=multiplied)
-    # Scales and sizes together are not valid, so the scales are left out.
+    # Resize accepts either scales or sizes, so this removes the scales.
     rw.set_input(2, leave_out(rw, "no_scales"))
     rw.set_input(3, value)
 

@@ -78,7 +78,7 @@ def check_sizes(rw: Rewriter, value: str) -> None:
 def _read(rw: Rewriter, value: str, what: str, dtype: int, *, code: str) -> npt.NDArray[Any] | None:
     """Return scales or sizes as a vector, None if they are not constant; refuse a wrong type or length."""
     values = rw.constant_value(value)
-    # An unknown type cannot be refused.
+    # An unknown type (None) may be the right one.
     if rw.dtype(value) not in (dtype, None):
         actual_type, required = (
             TensorProto.DataType.Name(element_type) for element_type in (rw.need_dtype(value), dtype)

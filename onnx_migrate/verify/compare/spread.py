@@ -49,7 +49,7 @@ def with_spread(entry: Comparison, original: Array | None, result: Array | None)
         # NaN at one position in both models is no difference.
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         error[same] = 0.0
-        # Where only one side is NaN or infinite, there is no number for the histogram.
+        # The histogram has no bin for an error that is NaN or infinite.
         odd = ~same & ~np.isfinite(error)
         error[odd] = 0.0
         if unlike is None and odd.any():

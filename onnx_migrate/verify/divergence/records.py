@@ -134,7 +134,7 @@ def record(
                 samples[name] = sample
             for permutation in _PERMUTATIONS.get(value.ndim, ()) if in_layouts and sample else ():
                 turned = sample_of(value.transpose(permutation))
-                # A permutation that keeps the shape cannot be told from the original.
+                # A permutation that keeps the shape looks like the original.
                 if turned is not None and turned.shape != value.shape:
                     layouts[f"{name} {permutation}"] = Layout(name, permutation)
                     samples[f"{name} {permutation}"] = turned

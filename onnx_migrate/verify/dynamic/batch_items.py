@@ -53,8 +53,8 @@ def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Ite
     for output in model.graph.output:
         name = output.name
         if name not in dependent:
-            what = "inputs that have a batch axis" if batch == runner.batch else ", ".join(batch)
-            runner.notes.append(f"output {name!r} does not depend on {what}")
+            batch_inputs = "inputs that have a batch axis" if batch == runner.batch else ", ".join(batch)
+            runner.notes.append(f"output {name!r} does not depend on {batch_inputs}")
             continue
         declared = axes_with_symbol(output, batch)
         axis = _batch_axis(name, declared, np.shape(first[name]), np.shape(second[name]), few, many)
@@ -65,7 +65,7 @@ def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Ite
             compared |= {inner: axis if axis in axes else axes[0]} if axes else {}
         for size, (feed, values) in (*runs.items(), *padded):
             for value, along in compared.items():
-                parts = [np.take(values[value], [item], along) for item in range(size)]
+                parts = [np.take(values[value], [index], along) for index in range(size)]
                 _require_same_items(runner, batch, feed, value, parts, along)
         if len(frozen) == 1:
             yield name, axis, next(iter(frozen))
@@ -117,13 +117,13 @@ def _require_same_items(
 ) -> None:
     """Require that a value of a batch consists, along an axis, of these parts, and that each equals the run of its item alone."""
     size = len(parts)
-    for item, part in enumerate(parts):
-        alone = item_of(runner.model, feed, item, batch)
+    for index, part in enumerate(parts):
+        alone = item_of(runner.model, feed, index, batch)
         single = runner.run_item(alone)[name]
-        what = f"between item {item} of a batch of {size} and a run of that item alone"
+        comparison = f"between item {index} of a batch of {size} and a run of that item alone"
         try:
-            runner.require_same(name, single, part, alone, what)
+            runner.require_same(name, single, part, alone, comparison)
         except RequirementViolated:
             copies = runner.run_item(copies_of(runner.model, alone, size, batch))[name]
-            if not runner.differ_by_size_only(name, single, np.take(copies, [item], axis), part, alone):
+            if not runner.differ_by_size_only(name, single, np.take(copies, [index], axis), part, alone):
                 raise

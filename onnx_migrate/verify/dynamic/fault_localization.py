@@ -90,8 +90,8 @@ class _Search:
             self._merged = run({**violation.merged_at, **usual})
         elif self._batched:
             feed = runner.feed(batches[0])
-            items = [item_of(runner.model, feed, item, batch) for item in range(_FEW)]
-            self._alone = [item | exposed.run(item) for item in items]
+            single_items = [item_of(runner.model, feed, single_item, batch) for single_item in range(_FEW)]
+            self._alone = [single_item | exposed.run(single_item) for single_item in single_items]
 
     def is_cause(self, node: onnx.NodeProto) -> bool:
         """Whether a node is the cause, provided that no node upstream of it is."""
@@ -119,8 +119,8 @@ class _Search:
         axes = batch_axes_of(value.shape, np.shape(self._second[name]), _FEW, _MANY)
         return bool(axes) and all(
             any(
-                self._differs(alone.get(name), np.take(value, [item], axis))
-                for item, alone in enumerate(self._alone)
+                self._differs(alone.get(name), np.take(value, [index], axis))
+                for index, alone in enumerate(self._alone)
             )
             for axis in axes
         )

@@ -89,7 +89,7 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
     `least` is the smallest size that the model refuses.
     """
     frozen = runner.symbols[symbol]
-    found = f"at {' and '.join(map(str, accepted))}"
+    accepted_text = f"at {' and '.join(map(str, accepted))}"
     if least > max(accepted):
         low, high = max(accepted), least
         while high - low > 1:
@@ -103,9 +103,9 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
                 if frozen >= 2 * step:
                     _runs(runner, symbol, frozen - frozen // (2 * step) * step)
                 first = "" if frozen % step == 0 else f"{frozen} plus "
-                return f"{found}, in steps of {step}", f"{first}a multiple of {step}"
+                return f"{accepted_text}, in steps of {step}", f"{first}a multiple of {step}"
             break
-    return found, f"a size that the model accepts, such as {' or '.join(map(str, accepted))}"
+    return accepted_text, f"a size that the model accepts, such as {' or '.join(map(str, accepted))}"
 
 
 def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
@@ -214,13 +214,15 @@ def _with_bounds(
     texts = [f"a multiple of {step}"] if step else []
     texts += [f"at least {least}"] if least else []
     note = f"a table of proportions is sure at {' and '.join(texts)} only, as the model shows no other sizes of it"
-    found = {symbol: SizeCondition(symbol, " and ".join(texts), note) for symbol in sorted(symbols)}
+    conditions_by_symbol = {
+        symbol: SizeCondition(symbol, " and ".join(texts), note) for symbol in sorted(symbols)
+    }
     for condition in conditions:
         number = condition.text.rpartition("a multiple of ")[2]
         if not (step and number.isdecimal() and step % int(number) == 0):
             text = f"{condition.text} and at least {least}" if least else condition.text
-            found[condition.symbol] = replace(condition, text=text)
-    return tuple(found.values())
+            conditions_by_symbol[condition.symbol] = replace(condition, text=text)
+    return tuple(conditions_by_symbol.values())
 
 
 def prove(
@@ -229,10 +231,10 @@ def prove(
     """Do the work of `prove_dynamic`, in whatever process this is."""
     model = result.model
     dims = (dim for value in fed_inputs(model.graph) for dim in value.type.tensor_type.shape.dim)
-    known = {dim.dim_param for dim in dims if dim.dim_param}
+    symbols_of_dims = {dim.dim_param for dim in dims if dim.dim_param}
     for symbol in symbols:
-        if symbol not in known:
-            hint = f"dims have these names: {', '.join(sorted(known)) or 'none'}"
+        if symbol not in symbols_of_dims:
+            hint = f"dims have these names: {', '.join(sorted(symbols_of_dims)) or 'none'}"
             raise UsageError(f"no input has a dim named {symbol!r}", code="unknown-symbol", hint=hint)
     declared = inputs_with_sizes(model, symbols).graph.input
     sizes = {

@@ -57,13 +57,13 @@ def _unequal(runner: SizedRunner, sizes: Mapping[str, int]) -> dict[str, int]:
 
     At a multiple, a width that did not change divides the numbers of the first cells without a rest.
     """
-    found: dict[str, int] = {}
+    unequal_sizes: dict[str, int] = {}
     for symbol, size in sizes.items():
         original = runner.symbols[symbol]
         steps = [original + count * (size - original) for count in range(1, 6)]
-        unequal = [each for each in steps if each not in found.values()]
-        found[symbol] = next((each for each in unequal if each % original), unequal[0])
-    return found
+        unequal = [each for each in steps if each not in unequal_sizes.values()]
+        unequal_sizes[symbol] = next((each for each in unequal if each % original), unequal[0])
+    return unequal_sizes
 
 
 def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:
@@ -120,14 +120,16 @@ def _is_by_cell(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
 
 
 def _first_values(graph: onnx.GraphProto, part: Sequence[onnx.NodeProto]) -> list[str]:
-    made = {name for node in part for name in node.output}
+    computed_names = {name for node in part for name in node.output}
     constants = {*initializer_names(graph), ""}
-    return list(dict.fromkeys(name for node in part for name in node.input if name not in made | constants))
+    return list(
+        dict.fromkeys(name for node in part for name in node.input if name not in computed_names | constants)
+    )
 
 
 def _computed(part: Sequence[onnx.NodeProto], names: Sequence[str]) -> list[str]:
-    made = {name for node in part if node.op_type != "Constant" for name in node.output}
-    return [name for name in dict.fromkeys(names) if name in made]
+    computed_names = {name for node in part if node.op_type != "Constant" for name in node.output}
+    return [name for name in dict.fromkeys(names) if name in computed_names]
 
 
 def _random(like: object, rng: np.random.Generator) -> Array:
@@ -152,9 +154,9 @@ def _model_of(runnable: Runnable, part: Sequence[onnx.NodeProto], values: Mappin
     model = runnable.proto()
     graph = model.graph
     read = {name for node in part for name in node.input}
-    made = {name for node in part for name in node.output}
-    kept = [tensor for tensor in graph.initializer if tensor.name in read]
-    outputs = [value for value in graph.output if value.name in made]
+    computed_names = {name for node in part for name in node.output}
+    read_weights = [tensor for tensor in graph.initializer if tensor.name in read]
+    outputs = [value for value in graph.output if value.name in computed_names]
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), [None] * value.ndim)
         for name, value in values.items()
@@ -163,7 +165,7 @@ def _model_of(runnable: Runnable, part: Sequence[onnx.NodeProto], values: Mappin
     del graph.node[:], graph.initializer[:], graph.output[:], graph.input[:], graph.value_info[:]
     del graph.sparse_initializer[:]
     graph.node.extend(nodes)
-    graph.initializer.extend(kept)
+    graph.initializer.extend(read_weights)
     graph.output.extend(outputs)
     graph.input.extend(inputs)
     return Runnable(structure=model.SerializeToString(), weights=runnable.weights)

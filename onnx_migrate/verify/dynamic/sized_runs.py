@@ -125,10 +125,10 @@ class SizedRunner:
                 first = first or error
                 self._choices.pop(0)
         assert first is not None
-        found = corrected(likeliest, self._plain.run, first)
+        corrected_inputs = corrected(likeliest, self._plain.run, first)
         self.trials.clear()
-        if found is not None:
-            self._choices = [found]
+        if corrected_inputs is not None:
+            self._choices = [corrected_inputs]
             return self.run({})[1]
         raise RequirementViolated(
             f"the model does not run at its original sizes: {first}", node=first.node
@@ -170,10 +170,10 @@ class SizedRunner:
                 output, problem = undeclared
                 raise RequirementViolated(problem, output)
             for name in sorted(values.keys() - self.beyond_noise):
-                what = f"with ONNX Runtime's optimisation and without, at {where}"
+                comparison = f"with ONNX Runtime's optimisation and without, at {where}"
                 if self._difference(name, values[name], optimised[name], feed):
                     noise = self._noise_of_optimisation(name, feed)
-                    self.require_same(name, values[name], optimised[name], feed, what, noise)
+                    self.require_same(name, values[name], optimised[name], feed, comparison, noise)
         except (EvaluationError, RequirementViolated) as error:
             self.trials.append(Trial(record, str(error)))
             if isinstance(error, RequirementViolated):
@@ -274,8 +274,8 @@ class SizedRunner:
             for axis in axes_with_symbol(value, self.batch)
         }
         largest = 0.0
-        for item in range(batches.pop() if len(batches) == 1 else 0):
-            alone = item_of(self.model, feed, item, self.batch)
+        for index in range(batches.pop() if len(batches) == 1 else 0):
+            alone = item_of(self.model, feed, index, self.batch)
             plain, optimised = self._plain.run(alone)[name], self._optimised.run(alone)[name]
             if np.shape(plain) == np.shape(optimised):
                 largest = max(largest, Difference.between(plain, optimised).largest)

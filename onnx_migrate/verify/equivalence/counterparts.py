@@ -36,7 +36,7 @@ class Counterparts:
             sort_model(proto)
         constants = _constants(first), _constants(named)
         outer_names = {value.name: value.name for value in fed_inputs(named.graph)}
-        # A constant of the same data is the same value, whatever its name.
+        # Constants of the same data are the same value, even under different names.
         by_content = {content: name for name, content in constants[0].items() if content}
         for name, content in constants[1].items():
             outer_names[name] = by_content.get(content, name) if constants[0].get(name) != content else name
@@ -60,8 +60,8 @@ class Counterparts:
         for name in sorted(computed - wanted.keys() - fixed):
             wanted[name] = names.fresh(f"{name}_of_the_second") if name in names_of_first else name
         held = set(wanted.values())
-        # A constant of `first` may hold the name now, so a value must not take it too.
-        for name in constants[1]:  # a constant of the second model may have the name of a value of the first
+        # A constant of the second model may have the name of a value of `first`.
+        for name in constants[1]:
             if name in held:
                 wanted[name] = names.fresh(f"{name}_of_the_second")
         changed = {name: new for name, new in wanted.items() if name != new}

@@ -49,7 +49,7 @@ class Unlike:
             outer_names = {
                 name: name for node in after.node for name in names_read(node) if name not in computed_names
             }
-            # Inputs of bodies correspond by their position.
+            # Bodies pair their inputs by position, because names may differ.
             outer_names |= dict(zip(_inputs(after), _inputs(before), strict=False))
             matching = match_changed(before.node, after.node, outer_names, (constants[0], constants[1]))
             for index, node in enumerate(after.node):

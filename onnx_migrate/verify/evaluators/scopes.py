@@ -31,7 +31,7 @@ def with_own_names(runnable: Runnable) -> Runnable:
     model = runnable.model
     functions = model.functions
     if not _shadows(model.graph.node, _defined(model.graph)) and not any(
-        # Most models have no such names, and stay as they are.
+        # Most models have no such names, and stay unchanged.
         _shadows(function.node, {*function.input, *_made(function.node)})
         for function in functions
     ):

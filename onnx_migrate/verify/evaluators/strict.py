@@ -86,7 +86,7 @@ def names_type(model: onnx.ModelProto, kinds: Collection[int]) -> bool:
     values = (*model.graph.input, *model.graph.output, *model.graph.value_info)
     return (
         any(value.type.tensor_type.elem_type in kinds for value in values)
-        # Weights need no declaration, so they are looked at by themselves.
+        # Weights need no declaration, so the values above may lack them.
         or any(tensor.data_type in kinds for tensor in weight_tensors(model))
         or any(
             attribute.name == TYPE_BY_ATTRIBUTE[node.op_type] and attribute.i in kinds

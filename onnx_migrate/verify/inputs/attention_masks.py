@@ -32,11 +32,11 @@ def attention_masks(model: onnx.ModelProto) -> Iterator[tuple[str, str, int]]:
         mask, past, axis = _PLACES.get(("" if is_onnx(node.domain) else node.domain, node.op_type), (0, 0, 0))
         if not axis or len(node.input) <= max(mask, past):
             continue
-        names = [_source(node.input[place], makers) for place in (mask, past)]
-        found = (names[0], names[1], axis)
-        if fed.issuperset(names) and found not in seen:
-            seen.add(found)
-            yield found
+        names = [_source(node.input[input_index], makers) for input_index in (mask, past)]
+        mask_inputs = (names[0], names[1], axis)
+        if fed.issuperset(names) and mask_inputs not in seen:
+            seen.add(mask_inputs)
+            yield mask_inputs
 
 
 def _source(name: str, makers: dict[str, onnx.NodeProto]) -> str:

@@ -94,8 +94,8 @@ class RandomInputs:
         sizes = [prod(shape) * 8 for shape in shapes.values()]
         if max(sizes, default=0) > _LARGEST or sum(sizes) > _LARGEST_SUM:
             return None
-        known = self._ranges.items()
-        ranges = {name: found for name, found in known if not (found.domain and distribution == "wide")}
+        known_ranges = self._ranges.items()
+        ranges = {name: span for name, span in known_ranges if not (span.domain and distribution == "wide")}
         ranges.update(self.values)
         feed: dict[str, Any] = {}
         for value in fed_inputs(self.model.graph):
@@ -135,8 +135,10 @@ class _Draw:
         if element == TensorProto.BOOL:
             if accepted is not None and accepted.low == accepted.high:
                 return np.full(shape, bool(accepted.low), dtype)
-            one = np.full(shape, (self.distribution != "wide") != seed % 2, dtype)  # to take both branches
-            return one if prod(shape) <= 1 else rng.random(shape) < 0.5
+            filled_value = np.full(
+                shape, (self.distribution != "wide") != seed % 2, dtype
+            )  # to take both branches
+            return filled_value if prod(shape) <= 1 else rng.random(shape) < 0.5
         if accepted is not None and accepted.pattern:
             return np.resize(np.array(accepted.pattern), shape).astype(dtype)
         if dtype.kind in "iu":

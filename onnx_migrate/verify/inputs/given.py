@@ -118,12 +118,12 @@ class GivenInputs(LateFeeds):
         return self._once(label, lambda: Part(self._spool.keep(functions.yielded(data, label), label)))
 
     def _part(self, text: str, inputs: ModelInputs) -> Part:
-        name, place = _split(text)
-        source = Source(Path(place), name, inputs, self._images, self._most, self._spool.keep)
+        name, path_text = _split(text)
+        source = Source(Path(path_text), name, inputs, self._images, self._most, self._spool.keep)
         if name:
             source.input()
-        if _names_function(place):
-            return self._once(place, lambda: functions.read(source))
+        if _names_function(path_text):
+            return self._once(path_text, lambda: functions.read(source))
         return format_of(source.path).read(source)
 
     def _once(self, label: str, read: Callable[[], Part]) -> Part:
@@ -138,45 +138,45 @@ def texts_of(data: Any) -> list[str]:
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
     several = isinstance(data, Sequence) and not is_array(data) and bool(data)
-    if several and all(isinstance(item, (str, os.PathLike)) for item in data):
-        return [os.fspath(item) for item in data]
+    if several and all(isinstance(entry, (str, os.PathLike)) for entry in data):
+        return [os.fspath(entry) for entry in data]
     return []
 
 
 def data_files(data: Any) -> list[Path]:
     """Return the files that inputs are read from, those of a function's module included."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for text in texts_of(data):
-        place = _split(text)[1]
-        if _names_function(place):
-            module = functions.module_file(place)
-            found += [] if module is None else [module]
-        elif Path(place).is_dir():
-            folder = Path(place)
-            found += files_of(folder, format_of(folder))
+        path_text = _split(text)[1]
+        if _names_function(path_text):
+            module = functions.module_file(path_text)
+            paths += [] if module is None else [module]
+        elif Path(path_text).is_dir():
+            folder = Path(path_text)
+            paths += files_of(folder, format_of(folder))
         else:
-            found.append(Path(place))
-    return found
+            paths.append(Path(path_text))
+    return paths
 
 
 def path_of(text: str) -> str:
     """Return the path that a text names, "" if it names a function."""
-    place = _split(text)[1]
-    return "" if _names_function(place) else place
+    path_text = _split(text)[1]
+    return "" if _names_function(path_text) else path_text
 
 
 def absolute_text(text: str) -> str:
     """Return a text with an absolute path, a function of a module unchanged."""
-    name, place = _split(text)
-    if _names_function(place) and ".py" not in place:
+    name, path_text = _split(text)
+    if _names_function(path_text) and ".py" not in path_text:
         return text
-    return f"{name}={absolute(place)}" if name else absolute(place)
+    return f"{name}={absolute(path_text)}" if name else absolute(path_text)
 
 
 def _split(text: str) -> tuple[str, str]:
     """Return the input and the path or function of a text like NAME=PATH; the input is "" if the text has none."""
-    name, equals, place = text.partition("=")
-    return (name, place) if equals and name and place and not exists(Path(text)) else ("", text)
+    name, equals, path_text = text.partition("=")
+    return (name, path_text) if equals and name and path_text and not exists(Path(text)) else ("", text)
 
 
 def _names_function(place: str) -> bool:

@@ -190,12 +190,12 @@ def fits_images(value: InputType) -> bool:
 def _axes(value: InputType, layout: Layout | None) -> str:
     """Return the axes of an input. Raises UsageError if they are not those of images, or not clear."""
     dims = ("", "", "", "") if value.dims is None and layout else value.dims or ()
-    known = [axes for axes in _with_rank(len(dims)) if _is_channels(dims, axes)]
+    layouts = [axes for axes in _with_rank(len(dims)) if _is_channels(dims, axes)]
     if layout is not None:
         fitting = [axes for axes in _with_rank(len(dims)) if axes.strip("n") in (layout.strip("n"), "hw")]
-        known = [axes for axes in fitting if "c" in axes] or fitting
-    if known:
-        return min(known, key=lambda axes: _rank_of(dims, axes))
+        layouts = [axes for axes in fitting if "c" in axes] or fitting
+    if layouts:
+        return min(layouts, key=lambda axes: _rank_of(dims, axes))
     if len(dims) == 4 and any(isinstance(dims[axis], str) for axis in (1, 3)):
         raise _unfit(value, "its axis of channels is not clear; give --layout nchw or nhwc")
     raise _unfit(value, "it has no axis of 1, 3 or 4 channels")

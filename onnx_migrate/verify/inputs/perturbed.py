@@ -45,8 +45,8 @@ def perturbed_by_ulp(
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
             if name not in exact:
-                kept = (value == 0) | ~np.isfinite(value) | (fixed or {}).get(name, False)
-                moved[name] = np.where(kept, value, np.nextafter(value, towards))
+                unmoved = (value == 0) | ~np.isfinite(value) | (fixed or {}).get(name, False)
+                moved[name] = np.where(unmoved, value, np.nextafter(value, towards))
     return moved
 
 
@@ -54,10 +54,10 @@ def with_weights_moved(runnable: Runnable, seed: int) -> Runnable:
     """Return the model with every float weight of the main graph replaced by the next larger or smaller number."""
     model = runnable.proto()
     sized = [(byte_size(tensor.dims, tensor.data_type) or 0, tensor) for tensor in _weights(model.graph)]
-    left = _MEMORY
+    free_bytes = _MEMORY
     for index, (size, tensor) in enumerate(sorted(sized, key=lambda item: item[0])):
-        left -= size
-        if left < 0:
+        free_bytes -= size
+        if free_bytes < 0:
             break
         array = numpy_helper.to_array(runnable.inlined(tensor))
         moved = perturbed_by_ulp({"": array}, seed + index)[""]
@@ -69,7 +69,9 @@ def _weights(graph: onnx.GraphProto) -> Iterator[TensorProto]:
     tensors = [*graph.initializer]
     for node in graph.node:
         if node.op_type == "Constant" and is_onnx(node.domain):
-            tensors += [item.t for item in node.attribute if item.type == AttributeProto.TENSOR]
+            tensors += [
+                attribute.t for attribute in node.attribute if attribute.type == AttributeProto.TENSOR
+            ]
     for tensor in tensors:
         if tensor.data_type in _FLOATS and prod(tensor.dims) > _SCALAR:
             yield tensor

@@ -67,8 +67,8 @@ def corrected(
     empty: RandomInputs | None = None
     while True:
         further: tuple[RandomInputs, EvaluationError] | None = None
-        for place, candidate in enumerate(candidates(inputs, refusal)):
-            if further is not None and place >= _PER_REFUSAL:
+        for index, candidate in enumerate(candidates(inputs, refusal)):
+            if further is not None and index >= _PER_REFUSAL:
                 break
             if tries == _TRIES or time.perf_counter() - start > _PATIENCE:
                 return empty
@@ -184,12 +184,12 @@ def _upstream(model: onnx.ModelProto, refusal: EvaluationError) -> set[str]:
     failing = failing or [
         node for node in nodes if any(inner.op_type == operator for inner in nested_nodes([node]))
     ]
-    made = producers(model.graph)
-    found: set[str] = set()
+    makers = producers(model.graph)
+    ancestors: set[str] = set()
     waiting = [name for node in failing or nodes for name in names_read(node)]
     while waiting:  # runtimes take nodes in any order
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(names_read(made[name]) if name in made else ())
-    return found
+        if name not in ancestors:
+            ancestors.add(name)
+            waiting.extend(names_read(makers[name]) if name in makers else ())
+    return ancestors

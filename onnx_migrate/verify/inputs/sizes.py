@@ -145,8 +145,8 @@ def input_shapes(
     symbols = dict(corrected)
     shapes: dict[str, list[int]] = {}
     for value in inputs:
-        known = counterparts.get(value.name)
-        shapes[value.name] = _shape(value, known, choice, symbols, len(corrected))
+        counterpart = counterparts.get(value.name)
+        shapes[value.name] = _shape(value, counterpart, choice, symbols, len(corrected))
     for value in inputs:
         for axis, dim in enumerate(tensor_in(value)[0].tensor_type.shape.dim):
             if _is_expression(dim.dim_param) and _dim_key(value.name, axis, dim) not in corrected:
@@ -178,9 +178,9 @@ def _count_keys(
     total = shapes[past][axis] + shapes[mask][-2]
     shapes[mask][-1] = total
     for name, own in dims.items():
-        for place, dim in enumerate(own):
+        for at, dim in enumerate(own):
             if symbol not in _UNKNOWN and dim.dim_param == symbol:
-                shapes[name][place] = total
+                shapes[name][at] = total
 
 
 def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
@@ -188,15 +188,17 @@ def open_dims(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> 
 
     The key is the symbol, or "input[axis]" if there is no symbol or it only says that the size is unknown.
     """
-    found: dict[str, int] = {}
+    sizes_by_key: dict[str, int] = {}
     for value in fed_inputs(model.graph):
         tensor = tensor_in(value)[0].tensor_type
         if not tensor.HasField("shape"):
-            found.update((f"{value.name}[{axis}]", size) for axis, size in enumerate(shapes[value.name]))
+            sizes_by_key.update(
+                (f"{value.name}[{axis}]", size) for axis, size in enumerate(shapes[value.name])
+            )
         for axis, dim in enumerate(tensor.shape.dim):
             if _is_open(dim):
-                found.setdefault(_dim_key(value.name, axis, dim), shapes[value.name][axis])
-    return found
+                sizes_by_key.setdefault(_dim_key(value.name, axis, dim), shapes[value.name][axis])
+    return sizes_by_key
 
 
 def batch_keys(model: onnx.ModelProto) -> set[str]:
@@ -229,7 +231,7 @@ def _shape(
     name, tensor = value.name, tensor_in(value)[0].tensor_type
     if not tensor.HasField("shape"):
         return [symbols.get(f"{name}[{axis}]", size) for axis, size in enumerate(_unranked(choice))]
-    known = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
+    counterpart_dims = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
     rank = len(tensor.shape.dim)
     dims = tensor.shape.dim
     channel = rank - 1 if rank >= 4 and dims[1].dim_value <= 0 and dims[-1].dim_value in CHANNELS else 1
@@ -237,8 +239,8 @@ def _shape(
     for axis, dim in enumerate(dims):
         size = dim.dim_value if dim.HasField("dim_value") else -1
         key = _dim_key(name, axis, dim)
-        if size < 0 and len(known) == rank and known[axis].dim_value > 0:
-            size = known[axis].dim_value
+        if size < 0 and len(counterpart_dims) == rank and counterpart_dims[axis].dim_value > 0:
+            size = counterpart_dims[axis].dim_value
         if size < 0:
             others = len(symbols) - fixed
             wanted = _open_size(axis, rank, channel, choice)

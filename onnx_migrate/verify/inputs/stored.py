@@ -59,7 +59,7 @@ def spaced(items: Sequence[T], most: int) -> list[T]:
     """Return at most so many items, evenly spaced, because files of one kind often follow each other."""
     if len(items) <= most:
         return list(items)
-    return [items[place * len(items) // most] for place in range(most)]
+    return [items[index * len(items) // most] for index in range(most)]
 
 
 class _Cache:
@@ -77,9 +77,9 @@ class _Cache:
         """Return the values of a feed, from memory if they are there."""
         with self._lock:
             last, values = self._last
-            known = values if last is inputs else self._first.get(inputs)
-        if known is not None:
-            return known
+            stored_values = values if last is inputs else self._first.get(inputs)
+        if stored_values is not None:
+            return stored_values
         values = inputs.read()
         with self._lock:
             if sum(map(bytes_of, self._first.values())) + bytes_of(values) <= _KEPT:

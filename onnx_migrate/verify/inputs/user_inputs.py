@@ -59,14 +59,14 @@ class Feeds:
             return cls((_arrays(data, "input_data"),))
         sets: list[Any] = [data] if is_array(data) else list(data) if isinstance(data, Sequence) else []
         if sets and all(map(is_array, sets)):
-            return cls((_arrays({f"#{at}": item for at, item in enumerate(sets)}, "input_data"),))
-        if not sets or not all(isinstance(item, Mapping) for item in sets):
+            return cls((_arrays({f"#{at}": input_set for at, input_set in enumerate(sets)}, "input_data"),))
+        if not sets or not all(isinstance(input_set, Mapping) for input_set in sets):
             raise UsageError(
                 f"input_data is of the type {type(data).__name__}{'' if sets else ' and has no inputs'}",
                 code="input-data",
                 hint=ARRAYS_HINT,
             )
-        return cls(tuple(_arrays(item, f"input_data {at}") for at, item in enumerate(sets)))
+        return cls(tuple(_arrays(input_set, f"input_data {at}") for at, input_set in enumerate(sets)))
 
     def shapes(self, names: list[str]) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the first set of inputs, of a model whose inputs have these names."""
@@ -76,7 +76,7 @@ class Feeds:
     def cover(self, model: onnx.ModelProto) -> bool:
         """Return whether each set of inputs has as many as a model reads by position, or those that it reads by name."""
         names = [value.name for value in fed_inputs(model.graph)]
-        positions = {f"#{place}" for place in range(len(names))}
+        positions = {f"#{index}" for index in range(len(names))}
         return all(set(feed.inputs) >= set(names) or set(feed.inputs) == positions for feed in self.sets)
 
     def of_part(
@@ -90,12 +90,12 @@ class Feeds:
         if not self.cover(whole) or not set(read) <= set(names):
             return self
         outputs = [value.name for value in whole.graph.output]
-        kept = {value.name for value in part.graph.output}
+        output_names = {value.name for value in part.graph.output}
         feeds = []
         for feed in self.sets:
             _require_fixed(feed, names, fixed or {})
             recorded = named(feed.expected, outputs, feed.name) if feed.expected else {}
-            recorded = {name: value for name, value in recorded.items() if name in kept}
+            recorded = {name: value for name, value in recorded.items() if name in output_names}
             feeds.append(replace(_with(feed, partial(_chosen, names, read), read), expected=recorded))
         return replace(self, sets=tuple(feeds))
 
@@ -166,12 +166,14 @@ def _cast(names: list[str], kinds: Mapping[str, int], values: Values) -> Values:
     """Return values with floats, and integers for int32, in the types of inputs."""
 
     def cast(name: str, value: Any) -> Any:
-        taken = "f" if kinds.get(name) in FLOATS else "i" if kinds.get(name) == TensorProto.INT32 else ""
-        if not isinstance(value, np.ndarray) or value.dtype.kind not in taken or not taken:
+        castable_kinds = (
+            "f" if kinds.get(name) in FLOATS else "i" if kinds.get(name) == TensorProto.INT32 else ""
+        )
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in castable_kinds or not castable_kinds:
             return value
         return value.astype(onnx.helper.tensor_dtype_to_np_dtype(kinds[name]))
 
-    return {key: cast(key, item) for key, item in named(values, names, "input").items()}
+    return {key: cast(key, array) for key, array in named(values, names, "input").items()}
 
 
 def _require_fixed(feed: Feed, names: list[str], fixed: Mapping[str, Any]) -> None:

@@ -48,14 +48,14 @@ def inner_errors(
     """Yield the errors of more and more inner values, in their order, on the feed at a place, for each configuration."""
     errors: list[dict[str, float]] = [{} for _ in ways]
     inputs = fed(reference.feeds[feed].inputs, result.model)
-    for some, one in originals(reference, feed, recorded(reference, result)):
+    for some, values in originals(reference, feed, recorded(reference, result)):
         try:
             others = [in_float(open_model(result, way, some).run(inputs)) for way in ways]
         except (EvaluationError, MemoryError):
             continue
         for name in some:
-            for found, other in zip(errors, others, strict=True):
-                found[name] = error_of(as_masked(wide(one[name]), other[name]), other[name])
+            for largest_errors, other in zip(errors, others, strict=True):
+                largest_errors[name] = error_of(as_masked(wide(values[name]), other[name]), other[name])
         yield errors
 
 
@@ -66,14 +66,14 @@ def originals(
 
     First come the values kept from an earlier call, then a few others, then as many at once as should not take too much memory.
     """
-    kept = reference.inner_on(feed)
-    start, held = 0, bytes_of(kept)
-    if known := [name for name in names if name in kept]:
-        yield known, kept
-        reference.at_once = max(reference.at_once, _at_once(len(kept), held))
-    names = [name for name in names if name not in kept]
+    values = reference.inner_on(feed)
+    start, held = 0, bytes_of(values)
+    if recorded_names := [name for name in names if name in values]:
+        yield recorded_names, values
+        reference.at_once = max(reference.at_once, _at_once(len(values), held))
+    names = [name for name in names if name not in values]
     if held > _BYTES:
-        kept.clear()
+        values.clear()
     while start < len(names):
         some = names[start : start + reference.at_once]
         start += len(some)
@@ -84,7 +84,7 @@ def originals(
         yield some, run
         size = bytes_of(run)
         if held + size <= _BYTES:
-            kept.update((name, run[name]) for name in some)
+            values.update((name, run[name]) for name in some)
             held += size
         reference.at_once = _at_once(len(some), size)
 
@@ -102,8 +102,8 @@ def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, 
     """Return the node at which an error is too large, and the nodes before it, back to the start of the error."""
     chain = [last]
     while True:
-        given = [value for value in chain[-1].read if value.maker is not None]
-        largest = max(given, key=lambda value: errors.get(value.name, 0.0), default=None)
+        computed_inputs = [value for value in chain[-1].read if value.maker is not None]
+        largest = max(computed_inputs, key=lambda value: errors.get(value.name, 0.0), default=None)
         error = errors.get(largest.name, 0.0) if largest is not None else 0.0
         if largest is None or largest.maker is None or error <= max(limit / 8, _EPSILON):
             break

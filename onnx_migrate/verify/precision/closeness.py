@@ -166,7 +166,7 @@ def closeness(
         outputs = tuple(
             replace(output, limit=output.error) if output.name in tolerated else output for output in outputs
         )
-    found = Closeness(
+    verdict = Closeness(
         outputs,
         beyond=tuple(measured.beyond),
         on_others=measured.on_others,
@@ -175,17 +175,17 @@ def closeness(
         way=measured.way,
         domain=reference.domain,
     )
-    if found.agrees and not migrated:
-        found = replace(found, reason=_uncompared(reference, found) or _by_chance(measured.by_chance))
-    if found.agrees or kind == TensorProto.FLOAT or most is not None:
-        return found
+    if verdict.agrees and not migrated:
+        verdict = replace(verdict, reason=_uncompared(reference, verdict) or _by_chance(measured.by_chance))
+    if verdict.agrees or kind == TensorProto.FLOAT or most is not None:
+        return verdict
     worst, runs = max(outputs, key=lambda output: output.excess), measured.runs
     judged = {place: run for place, run in runs.items() if reference.feeds[place].name != WIDE} or runs
     if not any(error_on(reference, place, worst.name, judged[place]) > worst.limit for place in judged):
         judged = runs
     at = max(judged, key=lambda place: error_on(reference, place, worst.name, runs[place]))
     limit = max(output.limit for output in outputs)
-    return replace(found, causes=causes_of(reference, result, at, limit, measured.way))
+    return replace(verdict, causes=causes_of(reference, result, at, limit, measured.way))
 
 
 def _uncompared(reference: Reference, found: Closeness) -> str:
@@ -221,27 +221,27 @@ def _runs(reference: Reference, way: str) -> bool:
 
 def _refused(reference: Reference, error: EvaluationError) -> Closeness:
     """Return the finding that a result does not load or run although the original does, with the node at fault."""
-    said = str(error)
+    message = str(error)
     # When ONNX Runtime loads a model, it names a fused node after one of the nodes in it.
     named = [
         step
         for step in reference.graph.steps
-        if (name := step.node.name) and (f"({name}" in said or f"'{name}'" in said)
+        if (name := step.node.name) and (f"({name}" in message or f"'{name}'" in message)
     ]
     longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
     alike = [
         step
         for step in reference.graph.steps
         if not step.is_a(*MATRIX, *RECURRENT)
-        and "Type Error" not in said  # of a fused node, whose inputs are of two types
+        and "Type Error" not in message  # of a fused node, whose inputs are of two types
         and any(_form(step) == _form(other) for other in longest)
     ]
     if not longest:  # the node has no name
-        words = set(re.findall(r"\w+", said))
+        words = set(re.findall(r"\w+", message))
         alike = [step for step in reference.graph.steps if step.node.op_type in words]
     causes = tuple(step.node.output[0] for step in (*alike, *longest))
-    said = f"ONNX Runtime does not {error.failed_to} it: {said}"
-    return Closeness(refusal=said, fails=True, causes=causes)
+    message = f"ONNX Runtime does not {error.failed_to} it: {message}"
+    return Closeness(refusal=message, fails=True, causes=causes)
 
 
 def _form(step: Step) -> tuple[object, ...]:
@@ -279,12 +279,12 @@ def number_ranges(
         reference = reference_of(original, original, settings, draws, recording=True)
     except EvaluationError:
         return {}
-    found: dict[str, tuple[float, float, bool]] = {}
+    ranges: dict[str, tuple[float, float, bool]] = {}
     for names, run in originals(reference, reference.order[0] if failing else 0, recorded(reference)):
         for name in names:
             top, low = magnitudes(run[name])
-            found[name] = top, low, top > large and not is_masked(run[name])
-    return found
+            ranges[name] = top, low, top > large and not is_masked(run[name])
+    return ranges
 
 
 def _tolerated(
@@ -292,8 +292,10 @@ def _tolerated(
 ) -> Iterable[str]:
     """Yield the outputs that are within the tolerance that the user gave."""
     for name in reference.outputs[0]:
-        pairs = [(reference.outputs[place][name], run[name]) for place, run in runs.items()]
-        parts = [part for one, other in pairs for part in paired(name, one, other) or [(name, one, None)]]
+        pairs = [(reference.outputs[index][name], run[name]) for index, run in runs.items()]
+        parts = [
+            part for value, other in pairs for part in paired(name, value, other) or [(name, value, None)]
+        ]
         tolerance = tolerance_for(settings.tolerance, name)
         if tolerance.is_given and not any(judge(Observation(*part, tolerance)).problem for part in parts):
             yield name

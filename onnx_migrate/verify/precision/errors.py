@@ -60,7 +60,7 @@ def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
         if len(expected) != len(given):
             return float("inf")
         pairs = zip(expected, given, strict=True)
-        return max((error_of(one, other, scale) for one, other in pairs), default=0.0)
+        return max((error_of(value, other, scale) for value, other in pairs), default=0.0)
     if not isinstance(expected, np.ndarray) or not isinstance(given, np.ndarray):
         return 0.0 if expected is given else float("inf")
     if expected.shape != given.shape:
@@ -140,13 +140,13 @@ def as_masked(expected: Any, given: Any) -> Any:
 
 def fed(inputs: Mapping[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
     """Return inputs in the element types that a model declares."""
-    given = dict(inputs)
+    converted = dict(inputs)
     for value in model.graph.input:
-        kind, array = value.type.tensor_type.elem_type, given.get(value.name)
+        kind, array = value.type.tensor_type.elem_type, converted.get(value.name)
         if isinstance(array, np.ndarray) and kind in ROUNDING:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
-            given[value.name] = array if array.dtype == dtype else numbers(array).astype(dtype)
-    return given
+            converted[value.name] = array if array.dtype == dtype else numbers(array).astype(dtype)
+    return converted
 
 
 def in_float(run: Mapping[str, Any]) -> dict[str, Any]:

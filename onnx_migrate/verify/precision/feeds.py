@@ -105,26 +105,28 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
     too.
     """
     domains = [domain] if domain else [*DOMAINS]
-    for place in range(first, len(search.feeds)):
-        feed = search.feeds[place]
-        found, inputs, outputs = narrowed_to_domain(feed.inputs, search.run, search.outputs[place], domains)
-        if found:
-            domains = [found]
-            search.feeds[place], search.outputs[place] = Feed(feed.name, inputs), dict(outputs)
-            search.recorded = {} if place == 0 else search.recorded
+    for index in range(first, len(search.feeds)):
+        feed = search.feeds[index]
+        narrowed_domain, inputs, outputs = narrowed_to_domain(
+            feed.inputs, search.run, search.outputs[index], domains
+        )
+        if narrowed_domain:
+            domains = [narrowed_domain]
+            search.feeds[index], search.outputs[index] = Feed(feed.name, inputs), dict(outputs)
+            search.recorded = {} if index == 0 else search.recorded
     shares = [share_of_numbers(outputs) for outputs in search.outputs]
     limited = len(domains) == 1
-    kept = [
-        place
-        for place, share in enumerate(shares)
-        if place < first
-        or (share >= max(shares) / 2 and not (limited and search.feeds[place].name in (SMALL, ZEROS, WIDE)))
+    kept_feeds = [
+        index
+        for index, share in enumerate(shares)
+        if index < first
+        or (share >= max(shares) / 2 and not (limited and search.feeds[index].name in (SMALL, ZEROS, WIDE)))
     ]
-    if 0 not in kept:
+    if 0 not in kept_feeds:
         search.recorded = {}
     search.feeds, search.outputs = (
-        [search.feeds[place] for place in kept],
-        [search.outputs[place] for place in kept],
+        [search.feeds[index] for index in kept_feeds],
+        [search.outputs[index] for index in kept_feeds],
     )
     return domains[0] if limited else ""
 
@@ -166,8 +168,8 @@ def smooth(inputs: Inputs, seed: int) -> Inputs | None:
         for axis, length in enumerate(value.shape[-2:], value.ndim - min(value.ndim, 2)):
             most = max(length / _SHORTEST_WAVE, 2.0)
             turns = most ** generator.uniform(0, 1, (*value.shape[:-2], *[1] * min(value.ndim, 2)))
-            places = np.arange(length).reshape([-1 if axis == other else 1 for other in range(value.ndim)])
-            waves = waves + 0.25 * np.sin(2 * np.pi * turns * places / length)
+            positions = np.arange(length).reshape([-1 if axis == other else 1 for other in range(value.ndim)])
+            waves = waves + 0.25 * np.sin(2 * np.pi * turns * positions / length)
         changed[name] = np.asarray(0.5 + waves, value.dtype)
     return changed if any(changed[name] is not value for name, value in inputs.items()) else None
 
@@ -205,11 +207,11 @@ def narrowed_to_domain(
     for name in domains:
         moved = {key: _moved(value, DOMAINS[name]) for key, value in inputs.items()}
         try:
-            found = run(moved)
+            outputs_of_moved = run(moved)
         except EvaluationError:
             continue
-        if share_of_numbers(found) >= _ENOUGH_NUMBERS:
-            return name, moved, found
+        if share_of_numbers(outputs_of_moved) >= _ENOUGH_NUMBERS:
+            return name, moved, outputs_of_moved
     return "", inputs, outputs
 
 
@@ -246,10 +248,10 @@ def _fill_of(graph: Frame, name: str) -> tuple[float, float] | None:
 
 def _readers(value: Value, depth: int = 6) -> Iterator[Step]:
     """Yield the nodes that read a value, directly or after nodes that only move or cast it."""
-    for step, place in value.readers:
-        if depth and place == 0 and step.is_a(*_MOVING):
-            for made in step.made:
-                yield from _readers(made, depth - 1)
+    for step, input_index in value.readers:
+        if depth and input_index == 0 and step.is_a(*_MOVING):
+            for output in step.made:
+                yield from _readers(output, depth - 1)
         else:
             yield step
 

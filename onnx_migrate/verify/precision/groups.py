@@ -117,20 +117,20 @@ def narrowed(
         feeds = _telling(reference)[
             : affordable(_WORK / 2 / max(len(parts), 1), seconds, fewest, _MOST_FEEDS)
         ]
-        joined = [_union([groups[place] for place in part]) for part in parts]
-        places = [group.places for group in joined]
-        runnable, switches = switched(original, result, kind, places, weights=weights)
+        joined = [_union([groups[index] for index in part]) for part in parts]
+        step_lists = [group.places for group in joined]
+        runnable, switches = switched(original, result, kind, step_lists, weights=weights)
         model = open_model(runnable, UNOPTIMIZED)
         measured = Measured(reference, result, kind, settings, False, None)
         selection = _Selection(measured, model, switches, joined, feeds, most)
-        found = selection.run()
+        selected = selection.run()
     except EvaluationError as error:
         return Narrowed(problem=f"the model with rounded groups does not {error.failed_to}: {error}")
     return replace(
-        found,
-        narrow=frozenset(place for part in found.narrow for place in parts[part]),
+        selected,
+        narrow=frozenset(index for part in selected.narrow for index in parts[part]),
         work=selection.runs * seconds,
-        alone=tuple(effect for effect, part in zip(found.alone, parts, strict=False) for _ in part),
+        alone=tuple(effect for effect, part in zip(selected.alone, parts, strict=False) for _ in part),
     )
 
 
@@ -142,15 +142,15 @@ def _joined(count: int, most: int) -> list[range]:
 
 def _union(groups: Sequence[Group]) -> Group:
     return Group(
-        tuple(place for group in groups for place in group.places), sum(group.products for group in groups)
+        tuple(step for group in groups for step in group.places), sum(group.products for group in groups)
     )
 
 
 def _telling(reference: Reference) -> list[int]:
     """Return the places of feeds, those first on which results were off, without those on which few errors count."""
     failing = [*reversed(reference.failing)][:_MOST_FAILING] or reference.order[:1]
-    others = (place for place in reference.order if place not in failing)
-    return [*failing, *(place for place in others if reference.feeds[place].name not in (SMALL, WIDE, ZEROS))]
+    others = (index for index in reference.order if index not in failing)
+    return [*failing, *(index for index in others if reference.feeds[index].name not in (SMALL, WIDE, ZEROS))]
 
 
 class _Selection:
@@ -174,18 +174,18 @@ class _Selection:
 
     def run(self) -> Narrowed:
         """Measure each group alone, and then choose; products are narrow together if they can be, and the others beside them."""
-        places = range(len(self._groups))
+        indices = range(len(self._groups))
         base = self._excess(())
         if base > BEYOND:
             return Narrowed(base=base, excess=base, is_late=self.is_late)
         self._most = max(self._most, math.hypot(base, self._most / 2))
-        every = self._excess(places)
+        every = self._excess(indices)
         if every <= self._most:
-            return Narrowed(frozenset(places), base, every=every, excess=every)
-        narrow = [place for place in places if self._groups[place].products]
+            return Narrowed(frozenset(indices), base, every=every, excess=every)
+        narrow = [place for place in indices if self._groups[place].products]
         if self._excess(narrow) > self._most:
             narrow = []
-        others = [place for place in places if place not in narrow]
+        others = [place for place in indices if place not in narrow]
         alone = {place: self._excess([*narrow, place]) for place in others}
         measured = {place for place in others if frozenset([*narrow, place]) in self._known}
         least = self._excess(narrow)
@@ -196,7 +196,7 @@ class _Selection:
             if place not in narrow and self._excess([*narrow, place]) <= self._most:
                 narrow = [*narrow, place]
         alone.update(dict.fromkeys(set(others) - measured, math.nan))
-        effects = tuple(alone.get(place, least) for place in places)
+        effects = tuple(alone.get(place, least) for place in indices)
         return Narrowed(frozenset(narrow), base, effects, every, self._excess(narrow), is_late=self.is_late)
 
     @property
@@ -227,9 +227,11 @@ class _Selection:
                 self.is_late = True
                 return math.inf
             mark(f"result: {len(chosen)} of {len(self._groups)} groups of nodes narrow")
-            kept = {switch: np.array(place not in chosen) for place, switch in enumerate(self._switches)}
+            switch_inputs = {
+                switch: np.array(index not in chosen) for index, switch in enumerate(self._switches)
+            }
             self._known[chosen] = max(
-                self._measured.excess_on(feed, lambda inputs: self._model.run({**inputs, **kept}))
+                self._measured.excess_on(feed, lambda inputs: self._model.run({**inputs, **switch_inputs}))
                 for feed in self._feeds
             )
         return self._known[chosen]

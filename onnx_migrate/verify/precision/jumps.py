@@ -50,13 +50,13 @@ def jump(
         model = open_model(result, COARSE)
     except (EvaluationError, MemoryError):
         return None
-    for place in [place for place in reference.order if reference.feeds[place].name != WIDE]:
+    for index in [index for index in reference.order if reference.feeds[index].name != WIDE]:
         try:
-            run = in_float(model.run(fed(reference.feeds[place].inputs, result.model)))
+            run = in_float(model.run(fed(reference.feeds[index].inputs, result.model)))
         except (EvaluationError, MemoryError):
             continue
         for name, value in run.items():
-            error = error_on(reference, place, name, run)
+            error = error_on(reference, index, name, run)
             if (
                 not isinstance(value, np.ndarray)
                 or value.dtype.kind != "f"
@@ -64,15 +64,15 @@ def jump(
             ):
                 continue
             if name not in reference.decided or _jump_many(
-                reference, place, name, value, floor_shares(place)
+                reference, index, name, value, floor_shares(index)
             ):
-                said = (
+                message = (
                     f"output {name!r} jumps, because rounding can change a comparison, a choice or a rounding before it. Its"
                     f" error is {100 * errors[name]:.2g} % of its largest value, and {100 * error:.2g} % with rounding 8 times as"
                     " coarse"
                 )
-                reference.is_off_on(place, STRICT)
-                return said, tuple(_up_to(_first(reference, result, place, name)))
+                reference.is_off_on(index, STRICT)
+                return message, tuple(_up_to(_first(reference, result, index, name)))
     return None
 
 
@@ -107,13 +107,13 @@ def _first(reference: Reference, result: Runnable, place: int, output: str) -> l
 
 def _up_to(last: list[Step]) -> Iterator[str]:
     """Yield the first outputs of nodes and of all before them, theirs at the end."""
-    found, pending = dict.fromkeys(last), list(last)
+    earlier_steps, pending = dict.fromkeys(last), list(last)
     while pending:
         for value in _read(pending.pop()):
-            if value.maker is not None and value.maker not in found:
-                found[value.maker] = None
+            if value.maker is not None and value.maker not in earlier_steps:
+                earlier_steps[value.maker] = None
                 pending.append(value.maker)
-    yield from (step.node.output[0] for step in reversed(found) if step.node.output[0])
+    yield from (step.node.output[0] for step in reversed(earlier_steps) if step.node.output[0])
 
 
 def _read(step: Step) -> list[Value]:

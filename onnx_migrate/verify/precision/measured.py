@@ -133,14 +133,14 @@ class Measured:
     @property
     def compared(self) -> tuple[RoundedOutput, ...]:
         """The outputs without those that overflow in the original, and without those that chance decides."""
-        left = {*self.beyond, *self.by_chance}
-        return tuple(output for name, output in self.outputs.items() if name not in left)
+        excluded = {*self.beyond, *self.by_chance}
+        return tuple(output for name, output in self.outputs.items() if name not in excluded)
 
     @property
     def largest(self) -> tuple[RoundedOutput, ...]:
         """The largest errors, each with its limit, of the same outputs."""
-        left = {*self.beyond, *self.by_chance}
-        return tuple(output for name, output in self._largest.items() if name not in left)
+        excluded = {*self.beyond, *self.by_chance}
+        return tuple(output for name, output in self._largest.items() if name not in excluded)
 
     def run(self, way: str) -> bool:
         """Load the result in a configuration, and compare. Raises EvaluationError if it does not load or run."""
@@ -153,28 +153,28 @@ class Measured:
         Raises EvaluationError if the result does not run.
         """
         reference, self.runs, self.way = self._reference, {}, way
-        for place in self._places(way):
-            run = in_float(run_on(reference.feeds[place].inputs))
-            self.runs[place] = run
-            errors = self._errors(place, run, way)
+        for index in self._places(way):
+            run = in_float(run_on(reference.feeds[index].inputs))
+            self.runs[index] = run
+            errors = self._errors(index, run, way)
             floors: Mapping[str, float] = {}
             if any(error > self._enough * self._rounding for error in errors.values()) or (
-                self._migrated and _overflows(reference.outputs[place])
+                self._migrated and _overflows(reference.outputs[index])
             ):
-                self.find_floor(place)
-                floors = reference.floors[place]
+                self.find_floor(index)
+                floors = reference.floors[index]
             for name, error in errors.items():
-                if floors.get(name) == math.inf and _is_beyond(reference.outputs[place][name], run[name]):
+                if floors.get(name) == math.inf and _is_beyond(reference.outputs[index][name], run[name]):
                     self.beyond[name] = None
                     continue
-                wide = reference.feeds[place].name == WIDE and math.isfinite(error)
+                wide = reference.feeds[index].name == WIDE and math.isfinite(error)
                 self.errors[name] = max(0.0 if wide else error, self.errors.get(name, 0.0))
-                output = self._output(place, name, error, floors.get(name), run)
+                output = self._output(index, name, error, floors.get(name), run)
                 if output is not None:
                     self._add(output, wide=wide)
             if not self._migrated and any(output.excess > self._enough for output in self.outputs.values()):
-                self.on_others = way == STRICT and place != reference.order[0]
-                reference.is_off_on(place, way)
+                self.on_others = way == STRICT and index != reference.order[0]
+                reference.is_off_on(index, way)
                 return False
         return True
 
@@ -234,7 +234,7 @@ class Measured:
         if self._tried:
             yield order[0]
         elif way != STRICT and self._settings.feeds is None:
-            hidden = [place for place in order[_FEWER:] if self._reference.feeds[place].name == ALL_HIDDEN]
+            hidden = [index for index in order[_FEWER:] if self._reference.feeds[index].name == ALL_HIDDEN]
             yield from (*order[:_FEWER], *hidden)
         else:
             yield from order

@@ -202,8 +202,8 @@ def reference_of(
     """
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
     # A process serves several calls, whose inputs differ.
-    given = "" if settings.feeds is None else settings.feeds.key
-    key = (original.structure or b"", shapes, draws, settings.seed, given)
+    feeds_key = "" if settings.feeds is None else settings.feeds.key
+    key = (original.structure or b"", shapes, draws, settings.seed, feeds_key)
     if key not in _references:
         reference = Reference(original)
         weights = sum(
@@ -268,7 +268,7 @@ def bytes_of(values: Mapping[str, Any]) -> int:
 
 def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
     """Return the computed floats of the original's main graph; with a result, only those that it computes too."""
-    made = None if result is None else producers(result.model.graph)
+    result_makers = None if result is None else producers(result.model.graph)
     return [
         value.name
         for step in reference.graph.steps
@@ -276,7 +276,7 @@ def recorded(reference: Reference, result: Runnable | None = None) -> list[str]:
         if value.tensor is None
         and (value.dtype == TensorProto.FLOAT or value.dtype in NARROW)
         and not value.container
-        and (made is None or value.name in made)
+        and (result_makers is None or value.name in result_makers)
     ]
 
 
@@ -317,18 +317,18 @@ def floors_of_narrow(reference: Reference, settings: Settings, *ways: str) -> di
     only. Each error is the worst of all feeds.
     """
     exact, seed = exact_inputs(reference.runnable.model), settings.seed
-    given: list[Mapping[str, Any]] = [feed.inputs for feed in reference.feeds]
-    moved: list[Mapping[str, Any]] = [perturbed_by_ulp(inputs, seed, exact) for inputs in given]
-    tries = [(reference.runnable, way, given) for way in ways]
+    feed_inputs: list[Mapping[str, Any]] = [feed.inputs for feed in reference.feeds]
+    moved: list[Mapping[str, Any]] = [perturbed_by_ulp(inputs, seed, exact) for inputs in feed_inputs]
+    tries = [(reference.runnable, way, feed_inputs) for way in ways]
     tries.append((with_weights_moved(reference.runnable, seed), STRICT, moved))
-    found: dict[str, float] = {}
+    floors: dict[str, float] = {}
     for runnable, configuration, inputs in tries:
         try:
             model = open_model(runnable, configuration)
             runs = [in_float(model.run(each)) for each in inputs]
         except EvaluationError:
             continue
-        for place, run in enumerate(runs):
+        for index, run in enumerate(runs):
             for name in reference.outputs[0]:
-                found[name] = max(error_on(reference, place, name, run), found.get(name, 0.0))
-    return found
+                floors[name] = max(error_on(reference, index, name, run), floors.get(name, 0.0))
+    return floors

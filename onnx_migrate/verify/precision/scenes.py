@@ -45,12 +45,12 @@ def scene(inputs: Mapping[str, Any], seed: int) -> Mapping[str, Any] | None:
 
 def _areas(height: int, width: int, generator: np.random.Generator) -> Array:
     """Return print on bright paper, with a quarter that is a ramp, and a dark quarter with few dots."""
-    found = np.where(_printed(height, width, generator), -1.0, 0.9)
+    image = np.where(_printed(height, width, generator), -1.0, 0.9)
     top, left = height // 2, width // 2
-    found[top:, left:] = np.linspace(-1, 1, width - left)
+    image[top:, left:] = np.linspace(-1, 1, width - left)
     dots = generator.random((height - top, left)) < _DOTS
-    found[top:, :left] = np.where(dots, 1.0, -1.0)
-    return found
+    image[top:, :left] = np.where(dots, 1.0, -1.0)
+    return image
 
 
 def _printed(height: int, width: int, generator: np.random.Generator) -> Array:

@@ -85,16 +85,16 @@ def _recurrent(context: NodeContext) -> str:
         if state is None or len(state) != 3 or batch is None:
             continue
         name = context.describe(context.node.input[index])
-        items, directions = state[axis], state[1 - axis]
+        batch_dim, directions = state[axis], state[1 - axis]
         if directions is not None and directions.varies:
             return (
                 f"axis {1 - axis} of its initial state {name} stands for the directions, but changes with"
                 f" {context.symbols_in(directions)}"
             )
-        if items is not None and items.sizes != batch.sizes:
+        if batch_dim is not None and batch_dim.sizes != batch.sizes:
             return (
                 f"its input has {context.name_of(batch)} items, but its initial state {name} is for"
-                f" {context.name_of(items)}"
+                f" {context.name_of(batch_dim)}"
             )
     return ""
 
@@ -128,9 +128,9 @@ def broadcast_conflict(context: NodeContext) -> str:
     shapes = [value.dims if value is not None else None for value in context.inputs]
     if context.node.op_type not in _ELEMENTWISE or None in shapes:
         return ""
-    known = [(name, dims) for name, dims in zip(context.node.input, shapes, strict=True) if dims]
-    for back in range(1, max((len(dims) for _, dims in known), default=0) + 1):
-        along = [(name, len(dims) - back, dims[-back]) for name, dims in known if len(dims) >= back]
+    known_shapes = [(name, dims) for name, dims in zip(context.node.input, shapes, strict=True) if dims]
+    for back in range(1, max((len(dims) for _, dims in known_shapes), default=0) + 1):
+        along = [(name, len(dims) - back, dims[-back]) for name, dims in known_shapes if len(dims) >= back]
         varying = next(
             ((name, axis, dim) for name, axis, dim in along if dim is not None and dim.varies), None
         )
@@ -177,11 +177,11 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
         return [] if axis is None else [int(axis.reshape(-1)[0])]
     if kind.startswith("Reduce"):
         axes = context.integers(1)
-        given = axes.tolist() if axes is not None else attributes.get("axes")
-        if given:
-            return [int(axis) for axis in given]
-        known = len(context.node.input) < 2 or not context.node.input[1]
-        return list(range(rank)) if known and not attributes.get("noop_with_empty_axes") else []
+        axis_list = axes.tolist() if axes is not None else attributes.get("axes")
+        if axis_list:
+            return [int(axis) for axis in axis_list]
+        no_axes = len(context.node.input) < 2 or not context.node.input[1]
+        return list(range(rank)) if no_axes and not attributes.get("noop_with_empty_axes") else []
     if kind in _SPATIAL:
         return list(range(1, rank))
     if kind == "MeanVarianceNormalization":

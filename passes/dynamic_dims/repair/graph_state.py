@@ -110,9 +110,9 @@ class GraphState:
     def value(self, name: str) -> SampledValue:
         """Return the knowledge about a value."""
         for graph in self.enclosing():
-            found = graph.values.get(name)
-            if found is not None:
-                return found
+            known_state = graph.values.get(name)
+            if known_state is not None:
+                return known_state
         return SampledValue()
 
     def is_constant(self, name: str) -> bool:
@@ -149,8 +149,8 @@ class GraphState:
     def varying_dims(self, frozen: int) -> list[Dim]:
         """Return the varying lengths that are `frozen` in the source model, in the order they were found."""
         graphs = reversed(list(self.enclosing()))
-        found = [sizes for graph in graphs for sizes in graph.sources if sizes[0] == frozen]
-        return list(map(Dim, dict.fromkeys(found)))
+        matching_sizes = [sizes for graph in graphs for sizes in graph.sources if sizes[0] == frozen]
+        return list(map(Dim, dict.fromkeys(matching_sizes)))
 
     def lengths(self, dim: Dim, prefer: Sequence[str] = ()) -> list[Length]:
         """Return formulas whose product is the length of `dim`, from the values in `prefer` if one has that length.
@@ -166,13 +166,13 @@ class GraphState:
                 return [Length(*graph.sources[dim.sizes])]
         if dim.factors:
             rest = dim.frozen
-            found: list[Length] = []
+            factor_lengths: list[Length] = []
             for factor in dim.flat_factors():
                 if factor.varies:
-                    found.extend(self.lengths(factor, prefer))
+                    factor_lengths.extend(self.lengths(factor, prefer))
                     rest //= factor.frozen
-            found[0] = replace(found[0], multiplier=found[0].multiplier * rest)
-            return found
+            factor_lengths[0] = replace(factor_lengths[0], multiplier=factor_lengths[0].multiplier * rest)
+            return factor_lengths
         for graph in self.enclosing():
             for sizes, (name, axis) in graph.sources.items():
                 formula = linear_formula(sizes, dim.sizes)
@@ -187,15 +187,17 @@ class GraphState:
         """
         if all(isinstance(entry, int) for entry in entries):
             return rw.constant(np.array(entries, np.int64), "shape")
-        found = [entry if isinstance(entry, int) else self.lengths(entry, prefer) for entry in entries]
+        entry_lengths = [
+            entry if isinstance(entry, int) else self.lengths(entry, prefer) for entry in entries
+        ]
         parts: list[str] = []
-        for value, group in groupby(found, _value_read):
-            items = list(group)
-            lengths = [item for item in items if not isinstance(item, int)]
+        for value, group in groupby(entry_lengths, _value_read):
+            group_entries = list(group)
+            lengths = [size for size in group_entries if not isinstance(size, int)]
             if not lengths:
-                parts.append(rw.constant(np.array(items, np.int64), "sizes"))
+                parts.append(rw.constant(np.array(group_entries, np.int64), "sizes"))
             elif value:
-                parts.append(self._emit_gather(rw, value, tuple(one.axis for (one,) in lengths)))
+                parts.append(self._emit_gather(rw, value, tuple(length.axis for (length,) in lengths)))
             else:
                 parts += [self._emit_product(rw, factors) for factors in lengths]
         return parts[0] if len(parts) == 1 else rw.before("Concat", parts, hint="shape", axis=0)

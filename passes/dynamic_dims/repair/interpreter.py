@@ -257,7 +257,7 @@ class Interpreter(Visitor):
         """Interpret both branches of an If; a branch with a conflict stays unchanged if a known condition never takes it."""
         outer = context.graph_state
         inlines = context.label not in self._resolved.kept_branches
-        taken = branch_taken(context.input(0))
+        branch = branch_taken(context.input(0))
         results: dict[str, list[SampledValue]] = {}
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
@@ -269,7 +269,7 @@ class Interpreter(Visitor):
                 frozen = branch_of_length(context) if inlines else None
                 if frozen is not None:
                     raise BranchConflict(context, frozen) from error
-                if taken in (None, attribute):
+                if branch in (None, attribute):
                     raise
                 graph.CopyFrom(untouched)
                 continue

@@ -40,19 +40,19 @@ class Alignment:
 
 def merge_fixed(factors: Sequence[Factor]) -> list[Factor]:
     """Merge neighbouring factors of fixed length into one: how the axis was split before does not matter."""
-    found: list[Factor] = []
+    merged: list[Factor] = []
     last_fixed = -1  # the index of the last fixed factor longer than 1, -1 after a varying one
     for dim, axis in factors:
         if dim.varies:
             last_fixed = -1
         elif dim.frozen > 1:
             if last_fixed >= 0:
-                before = found[last_fixed][0].frozen
-                del found[last_fixed:]
+                before = merged[last_fixed][0].frozen
+                del merged[last_fixed:]
                 dim = fixed(before * dim.frozen)
-            last_fixed = len(found)
-        found.append((dim, axis))
-    return found
+            last_fixed = len(merged)
+        merged.append((dim, axis))
+    return merged
 
 
 def align(
@@ -63,30 +63,30 @@ def align(
     A varying factor that is split has one varying part. That is the part in the axis `free`, which the model left open
     with -1. Otherwise it is the first part, or the second with `second_varies`. Raises Misaligned.
     """
-    found = Alignment([[] for _ in frozen])
+    alignment = Alignment([[] for _ in frozen])
     queue = list(factors)
 
     def ones() -> list[Factor]:
-        taken = []
+        consumed = []
         while queue and queue[0][0].frozen == 1:
-            taken.append(queue.pop(0))
-        return taken
+            consumed.append(queue.pop(0))
+        return consumed
 
     waiting: list[int] = []
     for index, size in enumerate(frozen):
         if size == 1:
             waiting.append(index)
             continue
-        found.boundaries.append((ones(), waiting))
+        alignment.boundaries.append((ones(), waiting))
         waiting = []
         need = size
         while need > 1:
-            found.axes[index].extend(dim for dim, _ in ones())
+            alignment.axes[index].extend(dim for dim, _ in ones())
             if not queue:
                 raise Misaligned
             dim, axis = queue.pop(0)
             if need % dim.frozen == 0:
-                found.axes[index].append(dim)
+                alignment.axes[index].append(dim)
                 need //= dim.frozen
                 continue
             share = gcd(dim.frozen, need)
@@ -94,14 +94,14 @@ def align(
                 raise Misaligned
             first_varies = not second_varies if free is None else free == index
             first, rest = _split(dim, share, first_varies=first_varies)
-            found.axes[index].append(first)
-            found.split.add(index)
+            alignment.axes[index].append(first)
+            alignment.split.add(index)
             need //= share
             queue.insert(0, (rest, axis))
-    found.boundaries.append((ones(), waiting))
+    alignment.boundaries.append((ones(), waiting))
     if queue:
         raise Misaligned
-    return found
+    return alignment
 
 
 def _split(dim: Dim, share: int, *, first_varies: bool) -> tuple[Dim, Dim]:
@@ -109,11 +109,11 @@ def _split(dim: Dim, share: int, *, first_varies: bool) -> tuple[Dim, Dim]:
     rest = dim.frozen // share
     if not dim.varies:
         return fixed(share), fixed(rest)
-    kept = rest if first_varies else share
-    if any(size % kept for size in dim.sizes):
+    fixed_size = rest if first_varies else share
+    if any(size % fixed_size for size in dim.sizes):
         raise Misaligned
-    varying = Dim(tuple(size // kept for size in dim.sizes))
-    return (varying, fixed(kept)) if first_varies else (fixed(kept), varying)
+    varying = Dim(tuple(size // fixed_size for size in dim.sizes))
+    return (varying, fixed(fixed_size)) if first_varies else (fixed(fixed_size), varying)
 
 
 _MAX_INTERPRETATIONS = 12
@@ -143,19 +143,19 @@ def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None
         return []
     flat = [(factor, axis) for axis, dim in enumerate(dims) for factor in dim.flat_factors()]
     factors = merge_fixed(flat)
-    found: list[Interpretation] = []
+    readings: list[Interpretation] = []
     # Without a -1, a varying axis that is split may become more windows, or windows of more elements.
     open_split = free is None and any(factor.varies for factor, _ in factors)
     for second_varies in (False, True) if open_split else (False,):
         try:
             alignment = align(factors, frozen, free, second_varies=second_varies)
-            found += _Placer(alignment, frozen, free).interpretations()[:_MAX_INTERPRETATIONS]
+            readings += _Placer(alignment, frozen, free).interpretations()[:_MAX_INTERPRETATIONS]
         except Misaligned:  # noqa: PERF203
             continue
-    if not found and any(dim.factors for dim in dims):
+    if not readings and any(dim.factors for dim in dims):
         # No part of the output is made of whole axes, as areas of a feature map: an axis is then one row of cells.
         return interpretations([Dim(dim.sizes) for dim in dims], frozen, free)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(readings))
 
 
 @dataclass(frozen=True)
@@ -169,14 +169,14 @@ class _Placer:
     def interpretations(self) -> list[Interpretation]:
         """Return an interpretation for every way of placing the factors, likeliest first. Raises Misaligned."""
         ways = [self._placements(index) for index in range(len(self.alignment.boundaries))]
-        found = []
+        readings = []
         for chosen in islice(product(*ways), _MAX_INTERPRETATIONS):
             axes = [list(factors) for factors in self.alignment.axes]
             for placement in chosen:
                 for dim, axis, front in placement:
                     axes[axis].insert(0 if front else len(axes[axis]), dim)
-            found.append(Interpretation(tuple(map(self._axis, self.frozen, axes))))
-        return list(dict.fromkeys([*found, *self._transposed()]))
+            readings.append(Interpretation(tuple(map(self._axis, self.frozen, axes))))
+        return list(dict.fromkeys([*readings, *self._transposed()]))
 
     def _axis(self, size: int, factors: Sequence[Dim]) -> Dim:
         return merged_axis(factors) if factors else fixed(size)
@@ -191,12 +191,12 @@ class _Placer:
             return
         boundary, dim = varying[0]
         long_axes = [axis for axis, size in enumerate(self.frozen) if size != 1]
-        for one in (axis for axis, size in enumerate(self.frozen) if size == 1):
-            rest = [axis for axis in range(len(self.frozen)) if axis != one]
+        for unit_axis in (axis for axis, size in enumerate(self.frozen) if size == 1):
+            rest = [axis for axis in range(len(self.frozen)) if axis != unit_axis]
             position = rest.index(long_axes[boundary]) if boundary < len(long_axes) else len(rest)
             dims = list(map(self._axis, self.frozen, self.alignment.axes))
-            dims[one] = dim
-            yield Interpretation(tuple(dims), (*rest[:position], one, *rest[position:]))
+            dims[unit_axis] = dim
+            yield Interpretation(tuple(dims), (*rest[:position], unit_axis, *rest[position:]))
 
     def _placements(self, boundary: int) -> list[Placement]:
         """Return the ways to place the varying factors at one boundary, likeliest first."""

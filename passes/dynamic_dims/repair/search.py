@@ -230,8 +230,8 @@ def _refusal(
 ) -> CannotMigrate:
     reason = error.reason
     if error.constant and repr(error.constant) not in reason:
-        what = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
-        reason += f"; the {what} is {error.constant!r}"
+        source_kind = "constant" if error.context.graph_state.is_constant(error.constant) else "input"
+        reason += f"; the {source_kind} is {error.constant!r}"
     if batch and set(frozen) - batch:
         less = Advice(
             "make only the batch dynamic with --dynamic-batch",

@@ -61,7 +61,7 @@ def _unpacked(
 ) -> tuple[Value, Value | None, Value | None]:
     """Return queries, keys and values. The fourth of five axes holds all three, or only keys and values."""
     if query.need_rank() == 5:
-        query, key, value = (_part(op, query, place) for place in range(3))
+        query, key, value = (_part(op, query, index) for index in range(3))
     elif key is not None and key.need_rank() == 5:
         key, value = _part(op, key, 0), _part(op, key, 1)
     return query, key, value
@@ -74,16 +74,16 @@ def _part(op: Op, packed: Value, place: int) -> Value:
 
 def biased(op: Op, query: Value, key: Value, value: Value, bias: Value) -> tuple[Value, Value, Value]:
     """Add the parts of a bias to queries, keys and values. Inputs of four axes are a cache by head and stay unchanged."""
-    found, place = [], 0
+    biased_parts, start = [], 0
     size = query.need_size(-1)
-    for item, length in ((query, size), (key, size), (value, None)):
-        if item.need_rank() == 4:
-            found.append(item)
+    for part, length in ((query, size), (key, size), (value, None)):
+        if part.need_rank() == 4:
+            biased_parts.append(part)
             continue
-        end = END if length is None else place + length
-        found.append(item + op.Slice(bias, [place], [end], [0]))
-        place = end
-    return found[0], found[1], found[2]
+        end = END if length is None else start + length
+        biased_parts.append(part + op.Slice(bias, [start], [end], [0]))
+        start = end
+    return biased_parts[0], biased_parts[1], biased_parts[2]
 
 
 @formula("com.microsoft::Attention", since=1, form=14, direct=23, exactness=EQUIVALENT)
@@ -176,7 +176,7 @@ def _attended(
     query, key, value = op.several("Split", 3, product, sizes, axis=-1, num_outputs=thirds)
     cached: list[Value | None] = [None, None]
     if past is not None:
-        cached = [op.Squeeze(op.Slice(past, [place], [place + 1], [0]), [0]) for place in (0, 1)]
+        cached = [op.Squeeze(op.Slice(past, [index], [index + 1], [0]), [0]) for index in (0, 1)]
     heads = Heads(op, num_heads, query, key, value, scale, cached[0], cached[1], causal)
     result, keys, values, _ = heads.attend(heads.mask(mask_index, filtered), attention_bias)
     present = op.Concat(op.Unsqueeze(keys, [0]), op.Unsqueeze(values, [0]), axis=0) if op.is_read(1) else None
@@ -217,11 +217,11 @@ def rotary_embedding(
     by_heads = rank == 4 or not num_heads
     if rank == 3 and by_heads:
         x = op.Transpose(x.reshape(0, 0, -1, 2 * cos_cache.need_size(-1)), perm=[0, 2, 1, 3])
-    found = op.RotaryEmbedding(
+    rotated = op.RotaryEmbedding(
         x, cos_cache, sin_cache, position_ids, interleaved=interleaved, rotary_embedding_dim=rotary_embedding_dim,
         num_heads=None if by_heads else num_heads,
     )  # fmt: skip
-    return joined(op, found) if rank == 3 and by_heads else found
+    return joined(op, rotated) if rank == 3 and by_heads else rotated
 
 
 @formula("com.microsoft::MRotaryEmbedding", since=1, form=23, exactness=EQUIVALENT)
@@ -253,11 +253,11 @@ def m_rotary_embedding(
     if mrope_layout:  # every third number belongs to the row, every third to the column
         kind = np.arange(half) % 3
         kind[np.arange(half) >= 3 * np.array(mrope_section)[kind]] = 0
-    parts = [op.Gather(position_ids, place, axis=0) for place in range(3)]
+    parts = [op.Gather(position_ids, index, axis=0) for index in range(3)]
     tables = []
     for cache in (cos_cache, sin_cache):
         time, row, column = (op.Gather(cache, part, axis=0) for part in parts)
         table = op.Where(kind == 1, row, op.Where(kind == 2, column, time))
         tables.append(table if scale == 1 else table * scale)
-    given = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim}
-    return op.RotaryEmbedding(x, *tables, None, num_heads=num_heads or None, **given)
+    settings = {"interleaved": interleaved, "rotary_embedding_dim": rotary_embedding_dim}
+    return op.RotaryEmbedding(x, *tables, None, num_heads=num_heads or None, **settings)

@@ -43,26 +43,26 @@ class _Lengths:
         if cache is None:
             return new
         op = self.op
-        places = op.iota(op.Max(self.longest, op.size_of(cache, 2)))
+        positions = op.iota(op.Max(self.longest, op.size_of(cache, 2)))
         both = op.Concat(cache, new, axis=2)
-        shifted = places + (op.size_of(cache, 2) - self.past)
+        shifted = positions + (op.size_of(cache, 2) - self.past)
         end = self.past + self.steps
-        index = op.Where(places < self.past, places, shifted)
-        index = op.Where(places < end, index, op.constant(0))
+        index = op.Where(positions < self.past, positions, shifted)
+        index = op.Where(positions < end, index, op.constant(0))
         shape = op.Concat([1], op.size_of(new, 1), [1], op.size_of(new, 3), axis=0)
         rows = op.GatherElements(both, op.Expand(op.Unsqueeze(index, [1, 3]), shape), axis=2)
-        return op.Where(op.Unsqueeze(places < end, [1, 3]), rows, op.constant(0, new))
+        return op.Where(op.Unsqueeze(positions < end, [1, 3]), rows, op.constant(0, new))
 
     def seen(self, keys: Value, *, causal: bool, window: int) -> Value:
         """Return a mask of the keys that each query sees, (batch, 1, queries, keys)."""
         op = self.op
         if window >= 0:
             op.note(f"local_window_size is read as {window} keys, as from ONNX Runtime 1.25 on", EQUIVALENT)
-        places = op.iota(op.size_of(keys, 2))
+        positions = op.iota(op.size_of(keys, 2))
         own = self.past + (op.iota(self.steps) + 1) if causal else self.total
         end = op.Min(own, self.total) if causal else own
-        found = places < op.Unsqueeze(end, [1, 3])
-        return found if window < 0 else found & ~(places < op.Unsqueeze(own, [1, 3]) - window)
+        visible = positions < op.Unsqueeze(end, [1, 3])
+        return visible if window < 0 else visible & ~(positions < op.Unsqueeze(own, [1, 3]) - window)
 
 
 @formula("com.microsoft::GroupQueryAttention", since=1, form=23, exactness=EQUIVALENT)
@@ -121,14 +121,14 @@ def group_query_attention(
         query, key, value = op.several("Split", 3, query, sizes, axis=-1)
     lengths = _lengths(op, query, seqlens_k, total_sequence_length, cached=past_key is not None)
     if do_rotary and cos_cache is not None and sin_cache is not None:
-        part, places = 2 * cos_cache.need_size(-1), lengths.positions(position_ids)
+        part, positions = 2 * cos_cache.need_size(-1), lengths.positions(position_ids)
         how = {"interleaved": rotary_interleaved, "rotary_embedding_dim": 0 if part == size else part}
-        query = op.RotaryEmbedding(query, cos_cache, sin_cache, places, num_heads=num_heads, **how)
-        key = op.RotaryEmbedding(key, cos_cache, sin_cache, places, num_heads=kv_num_heads, **how)
+        query = op.RotaryEmbedding(query, cos_cache, sin_cache, positions, num_heads=num_heads, **how)
+        key = op.RotaryEmbedding(key, cos_cache, sin_cache, positions, num_heads=kv_num_heads, **how)
     keys = lengths.joined(past_key, by_head(key, kv_num_heads))
     values = lengths.joined(past_value, by_head(value, kv_num_heads))
     heads = by_head(query, num_heads).wide()
-    every = [repeated(item.wide(), 1, kv_num_heads, num_heads) for item in (keys, values)]
+    every = [repeated(cached.wide(), 1, kv_num_heads, num_heads) for cached in (keys, values)]
     scores = heads @ op.Transpose(every[0], perm=[0, 1, 3, 2]) * scale_of(op, heads, num_heads, scale)
     scores = op.Tanh(scores / softcap) * softcap if softcap else scores
     scores = scores if attention_bias is None else scores + attention_bias.wide()

@@ -83,8 +83,8 @@ def expand_dims(op: Op, x: Value, axis: Value) -> Value:
     Why equal: onnxruntime/contrib_ops/cpu/expand_dims.h does the same. A negative axis counts from the end of the result. The
     results are equal bit for bit.
     """
-    place = int(axis.need_constant("axis").reshape(-1)[0])
-    return op.Unsqueeze(x, [place])
+    number = int(axis.need_constant("axis").reshape(-1)[0])
+    return op.Unsqueeze(x, [number])
 
 
 @formula("com.microsoft::Unique", since=1, form=11)
@@ -93,8 +93,8 @@ def unique(op: Op, x: Value) -> Result:
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc says so. The results are equal bit for bit.
     """
-    found = op.several("Unique", 4, x, sorted=0)
-    return found[0], found[2], found[3]
+    outputs = op.several("Unique", 4, x, sorted=0)
+    return outputs[0], outputs[2], outputs[3]
 
 
 @formula("com.microsoft::CropAndResize", since=1, form=13, exactness=EQUIVALENT)
@@ -124,26 +124,26 @@ def crop_and_resize(
     flat = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), op.Concat([-1], op.size_of(x, 1), axis=0))
 
     def at(row: Value, column: Value) -> Value:
-        places = (first + row.cast(TensorProto.INT64)) * width + column.cast(TensorProto.INT64)
-        return op.Gather(flat, places, axis=0)
+        indices = (first + row.cast(TensorProto.INT64)) * width + column.cast(TensorProto.INT64)
+        return op.Gather(flat, indices, axis=0)
 
-    place = [op.Max(item, 0.0) for item in (rows, columns)]
-    found = at(*(op.Floor(item + 0.5) for item in place)) if mode == "nearest" else _mean(op, at, *place)
+    point = [op.Max(line, 0.0) for line in (rows, columns)]
+    sampled = at(*(op.Floor(line + 0.5) for line in point)) if mode == "nearest" else _mean(op, at, *point)
     outside = op.Unsqueeze((rows < 0) | (columns < 0), [3])
-    found = op.Where(outside, op.constant(float(extrapolation_value), found), found)
-    return op.Transpose(found, perm=[0, 3, 1, 2])
+    sampled = op.Where(outside, op.constant(float(extrapolation_value), sampled), sampled)
+    return op.Transpose(sampled, perm=[0, 3, 1, 2])
 
 
 def _between(op: Op, start: Value, end: Value, count: int, size: Value) -> Value:
     """Return `count` positions from start to end, (boxes, count). Those outside of 0 … size - 1 become -1."""
     last = size.cast(start.need_dtype()) - 1
     if count == 1:
-        places = (start + end) * 0.5 * last
+        positions = (start + end) * 0.5 * last
     else:
         steps = np.arange(bounded(count - 1), dtype=start.numpy_type)[None]
         inner = start * last + (end - start) * last / (count - 1) * op.constant(steps)
-        places = op.Concat(inner, end * last, axis=1)
-    return op.Where(places > last, op.constant(-1, places), places)
+        positions = op.Concat(inner, end * last, axis=1)
+    return op.Where(positions > last, op.constant(-1, positions), positions)
 
 
 def _mean(op: Op, at: Callable[[Value, Value], Value], rows: Value, columns: Value) -> Value:
@@ -195,5 +195,5 @@ def unfold_tensor(op: Op, x: Value, *, size: int, dim: int = -1, step: int = 1) 
     starts = range(0, x.need_size(axis) - size + 1, step)
     bounded(len(starts) * size)
     windows = np.array(starts)[:, None] + np.arange(size)
-    taken = op.Gather(x, windows, axis=axis)
-    return op.Transpose(taken, perm=[at for at in range(rank + 1) if at != axis + 1] + [axis + 1])
+    taken_windows = op.Gather(x, windows, axis=axis)
+    return op.Transpose(taken_windows, perm=[at for at in range(rank + 1) if at != axis + 1] + [axis + 1])

@@ -155,12 +155,12 @@ def group_norm(
     """
     source = op.Transpose(x, perm=[0, 3, 1, 2]) if channels_last else x
     dtype = source.need_dtype()
-    found = op.GroupNormalization(
+    y = op.GroupNormalization(
         source.wide(), gamma.wide(), beta.wide(), epsilon=float(epsilon), num_groups=groups
     )
-    found = found * op.Sigmoid(found) if activation else found
-    found = found.cast(dtype)
-    return op.Transpose(found, perm=[0, 2, 3, 1]) if channels_last else found
+    y = y * op.Sigmoid(y) if activation else y
+    y = y.cast(dtype)
+    return op.Transpose(y, perm=[0, 2, 3, 1]) if channels_last else y
 
 
 @formula("com.microsoft::SkipGroupNorm", since=1, form=21, exactness=EQUIVALENT)
@@ -188,9 +188,9 @@ def skip_group_norm(
         )
     total = x + (op.Unsqueeze(skip, [1, 2]) if skip.need_rank() == 2 else skip)
     total = total if bias is None else total + bias
-    found = group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation)
-    assert isinstance(found, Value)
-    return found, total
+    y = group_norm(op, total, gamma, beta, epsilon=epsilon, groups=groups, activation=activation)
+    assert isinstance(y, Value)
+    return y, total
 
 
 @formula("com.microsoft::GatedRMSNorm", since=1, form=23, exactness=EQUIVALENT)
@@ -201,5 +201,5 @@ def gated_rms_norm(op: Op, x: Value, scale: Value, gate: Value, *, epsilon: floa
     """
     dtype, wide = x.need_dtype(), gate.wide()
     rows = x.wide().reshape(-1, scale.need_static()[0])
-    found = op.RMSNormalization(rows, scale.wide(), axis=-1, epsilon=float(epsilon))
-    return (op.Reshape(found, op.shape_of(x)) * (wide * op.Sigmoid(wide))).cast(dtype)
+    y = op.RMSNormalization(rows, scale.wide(), axis=-1, epsilon=float(epsilon))
+    return (op.Reshape(y, op.shape_of(x)) * (wide * op.Sigmoid(wide))).cast(dtype)

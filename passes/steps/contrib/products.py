@@ -40,8 +40,8 @@ def fused_matmul(
 def _product(
     op: Op, a: Value, b: Value, alpha: float, swapped: tuple[int, int], batch: tuple[int, int]
 ) -> Value:
-    found = _turned(op, a, swapped[0], batch[0]) @ _turned(op, b, swapped[1], batch[1])
-    return found if alpha == 1 else found * alpha
+    product = _turned(op, a, swapped[0], batch[0]) @ _turned(op, b, swapped[1], batch[1])
+    return product if alpha == 1 else product * alpha
 
 
 def _turned(op: Op, value: Value, swapped: int, batch: int) -> Value:
@@ -72,8 +72,8 @@ def fused_gemm(
 
     Why equal: onnxruntime/contrib_ops/cpu/fused_gemm.cc hands both to the kernels of these. Bit for bit.
     """
-    found = op.Gemm(a, b, c, alpha=float(alpha), beta=float(beta), transA=transA, transB=transB)
-    return _activated(op, found, activation, of_activation)
+    y = op.Gemm(a, b, c, alpha=float(alpha), beta=float(beta), transA=transA, transB=transB)
+    return _activated(op, y, activation, of_activation)
 
 
 @formula("com.microsoft::FusedMatMulActivation", since=1, form=14, handed_on=f"{_ACTIVATION} activation_axis")
@@ -94,13 +94,13 @@ def fused_matmul_activation(
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc.
     """
-    found = _product(op, a, b, alpha, (transA, transB), (transBatchA, transBatchB))
-    return _activated(op, found, activation, of_activation)
+    y = _product(op, a, b, alpha, (transA, transB), (transBatchA, transBatchB))
+    return _activated(op, y, activation, of_activation)
 
 
 def _activated(op: Op, value: Value, activation: str, settings: dict[str, Any]) -> Value:
-    given = {name.removeprefix("activation_"): item for name, item in settings.items()}
-    return op.write(activation, value, **given) if activation else value
+    parameters = {name.removeprefix("activation_"): parameter for name, parameter in settings.items()}
+    return op.write(activation, value, **parameters) if activation else value
 
 
 @formula(
@@ -125,17 +125,17 @@ def fused_conv(
 
     Why equal: onnxruntime/contrib_ops/cpu/fused_conv.cc and fused_activation.cc. Bit for bit but for the sum with Z.
     """
-    found = op.Conv(x, w, b, **windows)
-    found = found if z is None else found + z
+    y = op.Conv(x, w, b, **windows)
+    y = y if z is None else y + z
     if not activation:
-        return found
+        return y
     if activation == "Clip":
-        return op.Clip(found, *(activation_params or ()))
+        return op.Clip(y, *(activation_params or ()))
     if activation not in _ACTIVATIONS:
         op.refuse(f"its activation {activation!r} is not known", code="no-equal")
     numbers = map(float, activation_params or ())
     settings: dict[str, Any] = dict(zip(_ACTIVATIONS[activation], numbers, strict=False))
-    return op.write(activation, found, **settings)
+    return op.write(activation, y, **settings)
 
 
 _ACTIVATIONS: dict[str, tuple[str, ...]] = {
@@ -159,8 +159,8 @@ def by_channels(op: Op, value: Value, write: Callable[[Value], Value], *, channe
     if not channels_last:
         return write(value)
     rank = value.need_rank()
-    found = write(op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)]))
-    return op.Transpose(found, perm=[0, *range(2, rank), 1])
+    y = write(op.Transpose(value, perm=[0, rank - 1, *range(1, rank - 1)]))
+    return op.Transpose(y, perm=[0, *range(2, rank), 1])
 
 
 @formula("com.microsoft::MatMulInteger16", since=1, form=9)
@@ -192,8 +192,8 @@ def gemm_fast_gelu(op: Op, x: Value, w: Value, bias: Value | None) -> Value:
     Why equal: the text in onnxruntime/core/graph/contrib_ops/contrib_defs.cc. ONNX Runtime has no kernel of it for a processor,
     so that the result was compared with NumPy.
     """
-    found = x @ w
-    return op.Gelu(found if bias is None else found + bias, approximate="tanh")
+    product = x @ w
+    return op.Gelu(product if bias is None else product + bias, approximate="tanh")
 
 
 @formula(
@@ -208,8 +208,8 @@ def conv_transpose_with_dynamic_pads(
 
     Why equal: onnxruntime/core/providers/cpu/nn/conv_transpose.cc is the kernel of both. Bit for bit.
     """
-    known = None if pads is None else [int(item) for item in pads.need_constant("pads").reshape(-1)]
-    return op.ConvTranspose(x, w, b, **windows, pads=known)
+    constant_pads = None if pads is None else [int(pad) for pad in pads.need_constant("pads").reshape(-1)]
+    return op.ConvTranspose(x, w, b, **windows, pads=constant_pads)
 
 
 @formula("com.microsoft::CausalConvWithState", since=1, exactness=EQUIVALENT)
@@ -236,10 +236,10 @@ def causal_conv_with_state(
     if past is None:
         past = op.Expand(op.constant(0, x), op.Concat(op.size_of(x, 0), [channels, kernel - 1], axis=0))
     both = op.Concat(past, x, axis=2)
-    found = op.Conv(both, w, bias, group=channels)
-    found = found if activation == "none" else found * op.Sigmoid(found)
+    y = op.Conv(both, w, bias, group=channels)
+    y = y if activation == "none" else y * op.Sigmoid(y)
     state = op.write("Slice", both, op.size_of(x, 2), op.size_of(x, 2) + (kernel - 1), [2])
-    return found, state
+    return y, state
 
 
 @formula("com.microsoft::MoE", since=1, form=20, exactness=EQUIVALENT)
@@ -278,16 +278,16 @@ def mixture_of_experts(
         inner = _OF_EXPERTS[activation_type](op, inner)
     else:
         op.refuse(f"its activation is {activation_type!r} in a form that no kernel computes", code="no-equal")
-    found = inner @ op.Transpose(fc2, perm=[0, 2, 1])
-    found = found if fc2_bias is None else found + op.Unsqueeze(fc2_bias, [1])
-    weighted = found * op.Unsqueeze(op.Transpose(shares, perm=[1, 0]), [2])
+    expert_outputs = inner @ op.Transpose(fc2, perm=[0, 2, 1])
+    expert_outputs = expert_outputs if fc2_bias is None else expert_outputs + op.Unsqueeze(fc2_bias, [1])
+    weighted = expert_outputs * op.Unsqueeze(op.Transpose(shares, perm=[1, 0]), [2])
     return op.Reshape(op.ReduceSum(weighted, [0], keepdims=False), op.shape_of(x))
 
 
 def _swiglu(op: Op, inner: Value, alpha: float, beta: float, limit: float) -> Value:
     """Return gates times their Sigmoid and values, which stand side by side."""
     pairs = inner.reshape(0, 0, -1, 2)
-    gate, linear = (op.Squeeze(op.Slice(pairs, [place], [place + 1], [3]), [3]) for place in range(2))
+    gate, linear = (op.Squeeze(op.Slice(pairs, [index], [index + 1], [3]), [3]) for index in range(2))
     if math.isfinite(limit):
         gate, linear = op.Min(gate, limit), op.Clip(linear, -limit, limit)
     return gate * op.Sigmoid(gate * alpha) * (linear + beta)

@@ -57,8 +57,8 @@ def qlinear_binary(
     """
     left = dequantized(op, a, a_scale, a_zero_point)
     right = dequantized(op, b, b_scale, b_zero_point)
-    found = op.write(op.operator.removeprefix("QLinear"), left, right)
-    return quantized(op, found, c_scale, c_zero_point, a)
+    y = op.write(op.operator.removeprefix("QLinear"), left, right)
+    return quantized(op, y, c_scale, c_zero_point, a)
 
 
 @formula("com.microsoft::QLinearSigmoid com.microsoft::QLinearLeakyRelu", since=1, form=13, handed_on="alpha")
@@ -76,8 +76,8 @@ def qlinear_activation(
     Why equal: the kernel has a table of the 256 results. Bit for bit.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = op.write(op.operator.removeprefix("QLinear"), data, **settings)
-    return quantized(op, found, y_scale, y_zero_point, x)
+    y = op.write(op.operator.removeprefix("QLinear"), data, **settings)
+    return quantized(op, y, y_scale, y_zero_point, x)
 
 
 @formula("com.microsoft::QLinearSoftmax", since=1, form=13)
@@ -103,12 +103,12 @@ def qlinear_softmax(
     """
     data = dequantized(op, x, x_scale, x_zero_point)
     if opset < 13:
-        found = op.Reshape(op.Softmax(op.Flatten(data, axis=axis), axis=-1), op.shape_of(x))
+        y = op.Reshape(op.Softmax(op.Flatten(data, axis=axis), axis=-1), op.shape_of(x))
     else:
-        found = op.Softmax(data, axis=axis)
-    known = y_scale.constant
-    scale = y_scale if known is None else op.constant(np.float32(1) / np.floor(np.float32(1) / known))
-    return quantized(op, found, scale, y_zero_point, x)
+        y = op.Softmax(data, axis=axis)
+    array = y_scale.constant
+    scale = y_scale if array is None else op.constant(np.float32(1) / np.floor(np.float32(1) / array))
+    return quantized(op, y, scale, y_zero_point, x)
 
 
 @formula("com.microsoft::QLinearConcat", since=1, form=13)
@@ -117,9 +117,9 @@ def qlinear_concat(op: Op, y_scale: Value, y_zero_point: Value, *inputs: Value, 
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. Bit for bit.
     """
-    triples = [inputs[place : place + 3] for place in range(0, len(inputs), 3)]
-    found = op.Concat(*(dequantized(op, *triple) for triple in triples), axis=axis)
-    return quantized(op, found, y_scale, y_zero_point, inputs[0])
+    triples = [inputs[start : start + 3] for start in range(0, len(inputs), 3)]
+    y = op.Concat(*(dequantized(op, *triple) for triple in triples), axis=axis)
+    return quantized(op, y, y_scale, y_zero_point, inputs[0])
 
 
 @formula("com.microsoft::QLinearWhere", since=1, form=13)
@@ -163,8 +163,8 @@ def qlinear_global_average_pool(
     Runtime's optimiser makes a QLinearGlobalAveragePool of it again; else a mean between two steps may become the other one.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = by_channels(op, data, op.GlobalAveragePool, channels_last=channels_last)
-    return quantized(op, found, y_scale, y_zero_point, x)
+    y = by_channels(op, data, op.GlobalAveragePool, channels_last=channels_last)
+    return quantized(op, y, y_scale, y_zero_point, x)
 
 
 @formula(
@@ -192,12 +192,12 @@ def qlinear_average_pool(
     may differ by one step.
     """
     data = dequantized(op, x, x_scale, x_zero_point)
-    found = by_channels(op, data, partial(op.AveragePool, **windows), channels_last=channels_last)
-    places = found / scalar(op, y_scale)
-    places = places if y_zero_point is None else places + scalar(op, y_zero_point).cast(_T.FLOAT)
+    y = by_channels(op, data, partial(op.AveragePool, **windows), channels_last=channels_last)
+    steps = y / scalar(op, y_scale)
+    steps = steps if y_zero_point is None else steps + scalar(op, y_zero_point).cast(_T.FLOAT)
     dtype = x.need_dtype()
     ends = np.iinfo(np.uint8 if dtype == _T.UINT8 else np.int8)
-    return op.Clip(op.Round(places), float(ends.min), float(ends.max)).cast(dtype)
+    return op.Clip(op.Round(steps), float(ends.min), float(ends.max)).cast(dtype)
 
 
 @formula("com.microsoft::QLinearReduceMean", since=1, form=13)
@@ -216,8 +216,8 @@ def qlinear_reduce_mean(
 
     Why equal: the text in onnxruntime/core/graph/contrib_ops/quantization_defs.cc. ONNX Runtime has no kernel of it.
     """
-    found = op.ReduceMean(dequantized(op, x, x_scale, x_zero_point), axes, keepdims=bool(keepdims))
-    return quantized(op, found, y_scale, y_zero_point, x)
+    y = op.ReduceMean(dequantized(op, x, x_scale, x_zero_point), axes, keepdims=bool(keepdims))
+    return quantized(op, y, y_scale, y_zero_point, x)
 
 
 @formula("com.microsoft::QLinearConv", since=1, form=13, handed_on=f"{WINDOWS} dilations group pads")
@@ -270,10 +270,10 @@ def qgemm(
     """
     left = op.Transpose(a, perm=[1, 0]) if transA else a
     right = op.Transpose(b, perm=[1, 0]) if transB else b
-    found = op.MatMulInteger(left, right, *scalars(op, a_zero_point, b_zero_point))
-    found = found if c is None else found + c
+    product = op.MatMulInteger(left, right, *scalars(op, a_zero_point, b_zero_point))
+    product = product if c is None else product + c
     scale = a_scale * b_scale if alpha == 1 else a_scale * b_scale * alpha
-    result = found.cast(_T.FLOAT) * scale
+    result = product.cast(_T.FLOAT) * scale
     return result if y_scale is None else quantized(op, result, y_scale, y_zero_point, a)
 
 
@@ -287,8 +287,8 @@ def dynamic_quantize_matmul(
     """
     q, scale, zero_point = op.several("DynamicQuantizeLinear", 3, a)
     product = op.MatMulInteger(q, b, *scalars(op, zero_point, b_zero_point))
-    found = product.cast(_T.FLOAT) * (scale * b_scale)
-    return found if bias is None else found + bias
+    y = product.cast(_T.FLOAT) * (scale * b_scale)
+    return y if bias is None else y + bias
 
 
 @formula("com.microsoft::MatMulIntegerToFloat", since=1, form=13)
@@ -309,8 +309,8 @@ def matmul_integer_to_float(
     dtype = a_scale.need_dtype()
     scale = a_scale.wide() * b_scale.wide()
     product = op.MatMulInteger(a, b, *scalars(op, a_zero_point, b_zero_point))
-    found = product.cast(_T.FLOAT) * scale
-    return (found if bias is None else found + bias.wide()).cast(dtype)
+    y = product.cast(_T.FLOAT) * scale
+    return (y if bias is None else y + bias.wide()).cast(dtype)
 
 
 @formula("com.microsoft::QuantizeLinear", since=1, form=21)
@@ -351,13 +351,17 @@ def q_embed_layer_normalization(
     """
     from .normalization import embed_layer_normalization
 
-    given = [*inputs, *[None] * (18 - len(inputs))]
+    padded_inputs = [*inputs, *[None] * (18 - len(inputs))]
     tables = []
-    for place in range(5):
-        table, scale, zero_point = given[2 + place], given[8 + place], given[13 + place]
+    for index in range(5):
+        table, scale, zero_point = (
+            padded_inputs[2 + index],
+            padded_inputs[8 + index],
+            padded_inputs[13 + index],
+        )
         tables.append(table if table is None or scale is None else dequantized(op, table, scale, zero_point))
     result = embed_layer_normalization(
-        op, given[0], given[1], *tables, given[7], None, epsilon=epsilon
+        op, padded_inputs[0], padded_inputs[1], *tables, padded_inputs[7], None, epsilon=epsilon
     )  # fmt: skip
     assert isinstance(result, tuple)
     return result[:2]

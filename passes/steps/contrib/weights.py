@@ -38,8 +38,8 @@ def _unpacked_value(op: Op, packed: Value, bits: int) -> Value:
         return op.constant(_unpacked(array, bits))
     wide, rank = packed.cast(_T.INT32), packed.need_rank()
     digits = [
-        op.Mod(wide if not place else wide / 2**place, op.constant(2**bits, wide))
-        for place in range(0, 8, bits)
+        op.Mod(wide if not shift else wide / 2**shift, op.constant(2**bits, wide))
+        for shift in range(0, 8, bits)
     ]
     joined = op.Concat(*(op.Unsqueeze(digit, [rank]) for digit in digits), axis=rank)
     return joined.reshape(*[0] * (rank - 1), -1).cast(_T.UINT8)
@@ -118,14 +118,14 @@ def _by_rows(op: Op, b: Value, scales: Value, zero: Value, sizes: _Sizes, bits: 
     rows, columns, blocks = sizes
     numbers = _unpacked_value(op, _shaped(op, b, rows, blocks * block * bits // 8), bits)
     numbers = _shaped(op, numbers, rows * blocks, block)
-    scale, zero = (_shaped(op, item, rows * blocks) for item in (scales.wide(), zero))
+    scale, zero = (_shaped(op, part, rows * blocks) for part in (scales.wide(), zero))
     if zero.need_dtype() == _T.UINT8 and b.is_constant and op.version >= 13:
-        found = op.DequantizeLinear(numbers, scale, zero, axis=0)
+        numbers_by_row = op.DequantizeLinear(numbers, scale, zero, axis=0)
     else:
         zero, scale = zero.cast(_T.FLOAT).reshape(-1, 1), scale.reshape(-1, 1)
-        found = (numbers.cast(_T.FLOAT) - zero) * scale
-    found = found.reshape(rows, blocks * block)
-    return found if columns == blocks * block else op.Slice(found, [0], [columns], [1])
+        numbers_by_row = (numbers.cast(_T.FLOAT) - zero) * scale
+    numbers_by_row = numbers_by_row.reshape(rows, blocks * block)
+    return numbers_by_row if columns == blocks * block else op.Slice(numbers_by_row, [0], [columns], [1])
 
 
 def _zero_points(op: Op, given: Value | None, shape: tuple[int, int], bits: int) -> Value:
@@ -135,9 +135,9 @@ def _zero_points(op: Op, given: Value | None, shape: tuple[int, int], bits: int)
     if given.need_dtype() != _T.UINT8:
         return given
     zero = _unpacked_value(op, _shaped(op, given, shape[0], math.ceil(shape[1] * bits / 8)), bits)
-    known = zero.constant
-    if known is not None:
-        return op.constant(known[:, : shape[1]])
+    array = zero.constant
+    if array is not None:
+        return op.constant(array[:, : shape[1]])
     return zero if zero.shape == shape else op.Slice(zero, [0], [shape[1]], [1])
 
 
@@ -174,12 +174,12 @@ def matmul_bnb4(
     Why equal: onnxruntime/contrib_ops/cpu/quantization/blockwise_quant_block_bnb4.h. Bit for bit.
     """
     array = b.need_constant("weights").reshape(-1)
-    places = np.stack([array >> np.uint8(4), array & np.uint8(15)], -1).reshape(-1).astype(np.int32)
+    indices = np.stack([array >> np.uint8(4), array & np.uint8(15)], -1).reshape(-1).astype(np.int32)
     table = op.constant(np.array(_FP4 if quant_type == 0 else _NF4, np.float32))
     blocks = math.ceil(N * K / block_size)
-    places = np.append(places[: N * K], np.zeros(bounded(blocks * block_size - N * K), np.int32))
+    indices = np.append(indices[: N * K], np.zeros(bounded(blocks * block_size - N * K), np.int32))
     dtype = a.need_dtype()
-    rows = op.Gather(table, op.constant(places.reshape(blocks, block_size)), axis=0)
+    rows = op.Gather(table, op.constant(indices.reshape(blocks, block_size)), axis=0)
     weights = (rows * absmax.cast(_T.FLOAT).reshape(blocks, 1)).reshape(-1)
     if blocks * block_size != N * K:
         weights = op.Slice(weights, [0], [N * K], [0])
@@ -211,12 +211,12 @@ def gather_block_quantized(
     """
     dtype, shape = data.need_dtype(), data.need_static()
     gathered, blocked = gather_axis % len(shape), quantize_axis % len(shape)
-    given = [data, scales, *([] if zero_points is None else [zero_points])]
-    number, *parts = (_gathered(op, item, indices, gathered, bits) for item in given)
+    tensors = [data, scales, *([] if zero_points is None else [zero_points])]
+    number, *parts = (_gathered(op, tensor, indices, gathered, bits) for tensor in tensors)
     size = shape[blocked] * (8 // bits if dtype == _T.UINT8 and blocked == len(shape) - 1 else 1)
     axis = blocked if blocked < gathered else blocked + indices.need_rank() - 1
-    places = np.arange(bounded(size)) // block_size
-    scale, *zero = (op.Gather(part, places, axis=axis).cast(_T.FLOAT) for part in parts)
+    blocks = np.arange(bounded(size)) // block_size
+    scale, *zero = (op.Gather(part, blocks, axis=axis).cast(_T.FLOAT) for part in parts)
     if zero or dtype == _T.UINT8:
         number = number.cast(_T.FLOAT) - (zero[0] if zero else 2.0 ** (bits - 1))
     return (number.cast(_T.FLOAT) * scale).cast(scales.need_dtype())
@@ -236,5 +236,5 @@ def _gathered(op: Op, value: Value, indices: Value, axis: int, bits: int) -> Val
     if name is None:
         array = value.need_constant("integers of 4 bits")
         return op.Gather(op.constant(array.astype(np.int8)), indices, axis=axis)
-    found = _unpacked_value(op, op.Gather(Value(op, name), indices, axis=axis), 4).cast(_T.FLOAT)
-    return found if dtype == _T.UINT4 else op.Where(found < 8, found, found - 16)
+    number = _unpacked_value(op, op.Gather(Value(op, name), indices, axis=axis), 4).cast(_T.FLOAT)
+    return number if dtype == _T.UINT4 else op.Where(number < 8, number, number - 16)

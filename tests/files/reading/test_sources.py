@@ -72,9 +72,7 @@ def test_a_graph_that_was_made_by_hand_gets_an_ir_version_of_its_opset() -> None
 
 
 def test_what_is_no_model_is_misuse() -> None:
-    with pytest.raises(
-        UsageError, match=r"of the type builtins.int, which is not a model\nHint: use a path"
-    ):
+    with pytest.raises(UsageError, match=r"of the type builtins.int, which is not a model\nHint: use a path"):
         load(3)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"reads as str, not as bytes(?s:.*)'rb'"):
         load(io.StringIO("x"))  # type: ignore[arg-type]

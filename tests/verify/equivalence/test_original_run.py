@@ -61,7 +61,10 @@ def test_an_output_that_optimisation_moves_by_more_than_rounding_does_is_noted(m
     model.graph.initializer.append(weights)
     run = original_run(model)
     assert "y" in run.runs[LEVELS[1]][0]
-    assert "optimisation changes 'y' of the original itself by more than 0.1 % of its largest value" in run.notes[0]
+    assert (
+        "optimisation changes 'y' of the original itself by more than 0.1 % of its largest value"
+        in run.notes[0]
+    )
 
 
 def test_inner_values_of_a_constant_output_are_in_every_run():

@@ -120,7 +120,7 @@ def _at_positions(constant: Array, shape: tuple[int, ...], rng: np.random.Genera
     if constant.size == prod(shape):
         return constant.reshape(shape)
     try:
-        # The node broadcasts the constant in the same way.
+        # numpy has the same rules for shapes as the node.
         whole = np.broadcast_shapes(constant.shape, shape)
     except ValueError:
         return None

@@ -52,7 +52,7 @@ def _part(source: Source, files: Sequence[Path]) -> Part:
         with _opened(path):
             pass
     repeated = -len(chosen) % form.batch
-    filled = [*chosen, *(chosen[place % len(chosen)] for place in range(repeated))]
+    filled = [*chosen, *(chosen[index % len(chosen)] for index in range(repeated))]
     starts = range(0, len(filled), form.batch)
     feeds = [_feed(tuple(filled[start : start + form.batch]), form) for start in starts]
     return Part(

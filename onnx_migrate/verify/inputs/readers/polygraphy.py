@@ -79,5 +79,5 @@ def _array(text: str) -> Any:
         content = base64.b64decode(text, validate=True)
     except ValueError:
         content = text.encode("latin-1")
-    found = np.load(io.BytesIO(content), allow_pickle=False)
-    return found if isinstance(found, np.ndarray) else next(iter(found.values()))
+    content_array = np.load(io.BytesIO(content), allow_pickle=False)
+    return content_array if isinstance(content_array, np.ndarray) else next(iter(content_array.values()))

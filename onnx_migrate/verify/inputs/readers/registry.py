@@ -88,10 +88,12 @@ def format_of(path: Path) -> Format:
 
 
 def _format_of_file(path: Path) -> Format:
-    by_name = [known for known in FORMATS if known.has(path.name)]
+    by_name = [file_format for file_format in FORMATS if file_format.has(path.name)]
     with open(open_regular(path), "rb") as file:
         start = file.read(8)
-    by_content = [known for known in FORMATS if known.magic and start.startswith(known.magic)]
+    by_content = [
+        file_format for file_format in FORMATS if file_format.magic and start.startswith(file_format.magic)
+    ]
     if not (by_name or by_content):
         raise UsageError(
             f"{path}: cannot be read as input data: its format is not known",
@@ -103,15 +105,17 @@ def _format_of_file(path: Path) -> Format:
 
 def _format_of_folder(path: Path) -> Format:
     names = [name for name in _names(path) if not _is_ignored(name)]
-    counts = Counter(known for name in names for known in FORMATS if known.has(name))
+    counts = Counter(file_format for name in names for file_format in FORMATS if file_format.has(name))
     if len(counts) > 1:
-        kinds = listed(f"{count} {_ending(known, names)}" for known, count in counts.items())
+        kinds = listed(f"{count} {_ending(file_format, names)}" for file_format, count in counts.items())
         raise UsageError(
             f"{path}: contains files of several formats: {kinds}",
             code="input-data",
             hint="move files of one format into a folder of their own",
         )
-    below = (known for known in FORMATS if known.looks_below and files_of(path, known))
+    below = (
+        file_format for file_format in FORMATS if file_format.looks_below and files_of(path, file_format)
+    )
     chosen = next(iter(counts), None) or next(below, None)
     if chosen is None:
         reason = "contains no inputs" if _names(path) else "the folder is empty"
@@ -159,4 +163,4 @@ def _ending(kind: Format, names: Iterable[str]) -> str:
 
 
 def _accepted() -> str:
-    return f"accepted are {listed([known.title for known in FORMATS])}, and MODULE:FUNCTION"
+    return f"accepted are {listed([file_format.title for file_format in FORMATS])}, and MODULE:FUNCTION"

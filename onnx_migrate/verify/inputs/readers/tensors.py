@@ -55,7 +55,7 @@ def read_folder(source: Source, files: Sequence[Path]) -> Part:
 
 def _data_set(folder: Path, files: Sequence[Path]) -> Feed:
     """Return the feed of a folder, with the outputs recorded there. Positions stand for the names."""
-    numbers = {path: found[1] for path in files if (found := _NUMBERED.fullmatch(path.name))}
+    numbers = {path: match[1] for path in files if (match := _NUMBERED.fullmatch(path.name))}
     inputs = _by_position(numbers)
     outputs = [path for path in listed(folder, "output_*.pb") if path.stem.rpartition("_")[2].isdecimal()]
     recorded = _by_position({path: path.stem.rpartition("_")[2] for path in outputs})

@@ -43,11 +43,11 @@ def infer(
     inferred = node
     if operator != node.op_type:  # the operator used for inference has no attributes that matter
         inferred = onnx.NodeProto(op_type=operator, input=node.input, output=node.output)
-    given = [value for value in inputs if value is not None]
-    if schema is None or any(not value.dtype and value.types is None for value in given):
+    present_inputs = [value for value in inputs if value is not None]
+    if schema is None or any(not value.dtype and value.types is None for value in present_inputs):
         return [SampledValue() for _ in node.output]
-    data_varies = (value.data is not None and value.constant() is None for value in given)
-    varies = any(value.varies or value.types for value in given) or any(data_varies)
+    data_varies = (value.data is not None and value.constant() is None for value in present_inputs)
+    varies = any(value.varies or value.types for value in present_inputs) or any(data_varies)
 
     def types_at(assignment: int) -> dict[str, onnx.TypeProto]:
         named = [(name, value) for name, value in zip(node.input, inputs, strict=True) if value is not None]
@@ -57,14 +57,16 @@ def infer(
         return infer_node_outputs(schema, inferred, types, data, imports, ir_version)
 
     try:
-        found = [types_at(0)]
+        sampled_types = [types_at(0)]
     except InferenceError:
         return [SampledValue() for _ in node.output]  # not because of the sizes
     try:
-        found = [*found, *map(types_at, range(1, SAMPLES))] if varies else found * SAMPLES
+        sampled_types = (
+            [*sampled_types, *map(types_at, range(1, SAMPLES))] if varies else sampled_types * SAMPLES
+        )
     except InferenceError as error:
         raise ShapeConflict(" ".join(str(error).removeprefix("[ShapeInferenceError]").split())) from error
-    outputs = [_value_of(name, found, given) for name in node.output]
+    outputs = [_value_of(name, sampled_types, present_inputs) for name in node.output]
     if is_onnx(node.domain):
         _complete(node, inputs, outputs)
     return outputs
@@ -157,10 +159,10 @@ def _joined(node: onnx.NodeProto, inputs: Sequence[SampledValue | None], dims: D
         return dims
     axis = attributes_of(node).get("axis", 1) % len(dims)
     terms = [value.dims[axis] if value is not None and value.dims else None for value in inputs]
-    known = [term for term in terms if term is not None]
-    if len(known) < len(terms) or not any(term.varies for term in known):
+    known_terms = [term for term in terms if term is not None]
+    if len(known_terms) < len(terms) or not any(term.varies for term in known_terms):
         return dims
-    return (*dims[:axis], joined_axis(known), *dims[axis + 1 :])
+    return (*dims[:axis], joined_axis(known_terms), *dims[axis + 1 :])
 
 
 def _expanded(dims: Dims, shape: SampledValue) -> Dims | None:
@@ -168,8 +170,8 @@ def _expanded(dims: Dims, shape: SampledValue) -> Dims | None:
     rank = shape.known
     if not rank or rank[0].varies or shape.data is not None or rank[0].frozen < len(dims):
         return None
-    kept = [dim if dim is not None and (dim.varies or dim.frozen > 1) else None for dim in dims]
-    return (*(None for _ in range(rank[0].frozen - len(dims))), *kept)
+    kept_dims = [dim if dim is not None and (dim.varies or dim.frozen > 1) else None for dim in dims]
+    return (*(None for _ in range(rank[0].frozen - len(dims))), *kept_dims)
 
 
 def _data(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> tuple[Array, ...] | None:
@@ -188,15 +190,15 @@ def _data(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> tuple[
         )
     if any(attribute.ref_attr_name for attribute in node.attribute) or not inputs:
         return None
-    known = [value.data for value in inputs if value is not None and value.data is not None]
-    if len(known) < len(inputs):
+    known_data = [value.data for value in inputs if value is not None and value.data is not None]
+    if len(known_data) < len(inputs):
         return None
-    if all(len({id(array) for array in data}) == 1 for data in known):
-        alone = compute(node.op_type, attributes, [data[0] for data in known])
+    if all(len({id(array) for array in data}) == 1 for data in known_data):
+        alone = compute(node.op_type, attributes, [data[0] for data in known_data])
         return None if alone is None else (alone,) * SAMPLES
-    found = [compute(node.op_type, attributes, list(data)) for data in zip(*known, strict=True)]
-    arrays = tuple(array for array in found if array is not None)
-    return arrays if len(arrays) == len(found) else None
+    computed_data = [compute(node.op_type, attributes, list(data)) for data in zip(*known_data, strict=True)]
+    arrays = tuple(array for array in computed_data if array is not None)
+    return arrays if len(arrays) == len(computed_data) else None
 
 
 def _split(node: onnx.NodeProto, x: SampledValue | None, outputs: list[SampledValue]) -> None:

@@ -62,8 +62,8 @@ class _Call:
         value = self.inputs[0] if self.inputs else None
         if value is None or not value.dims or len(value.dims) <= axis or not size or size < 1:
             return None
-        made = helper.make_node("Identity", self.node.input[:1], self.node.output[:1])
-        return Substitute(made, [value.with_axis(axis, fixed(size))], dtype=dtype)
+        identity = helper.make_node("Identity", self.node.input[:1], self.node.output[:1])
+        return Substitute(identity, [value.with_axis(axis, fixed(size))], dtype=dtype)
 
 
 def substitute(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> Substitute | None:
@@ -92,12 +92,14 @@ def _as(operator: str, *picked: int, like: tuple[int, ...] = (0,), dtype_of: int
         chosen = [index for index in picked if index < len(names)]
         if not chosen or (dtype_of is not None and dtype_of >= len(inputs)):
             return None
-        known = onnx.defs.get_schema(operator).attributes
-        kept = {name: value for name, value in call.attributes.items() if name in known}
+        formal = onnx.defs.get_schema(operator).attributes
+        kept_attributes = {name: value for name, value in call.attributes.items() if name in formal}
         typed = inputs[chosen[0] if dtype_of is None else dtype_of]
-        made = helper.make_node(operator, [names[index] for index in chosen], call.node.output[:1], **kept)
-        taken = [_as_float(inputs[index]) for index in chosen]
-        return Substitute(made, taken, like, typed.dtype if typed is not None else 0)
+        substitute_node = helper.make_node(
+            operator, [names[index] for index in chosen], call.node.output[:1], **kept_attributes
+        )
+        chosen_inputs = [_as_float(inputs[index]) for index in chosen]
+        return Substitute(substitute_node, chosen_inputs, like, typed.dtype if typed is not None else 0)
 
     return make
 
@@ -122,10 +124,10 @@ def _fused_matmul(call: _Call) -> Substitute | None:
 
 def _quantized_lstm(call: _Call) -> Substitute | None:
     """Return an LSTM; the weights, whose axes are in another order, play no part in the shapes."""
-    found = _as("LSTM", *range(7))(call)
-    if found is not None:
-        found.node.output.extend(call.node.output[1:])
-    return found
+    lstm = _as("LSTM", *range(7))(call)
+    if lstm is not None:
+        lstm.node.output.extend(call.node.output[1:])
+    return lstm
 
 
 def _quantized_concat(call: _Call) -> Substitute | None:
@@ -133,9 +135,9 @@ def _quantized_concat(call: _Call) -> Substitute | None:
 
 
 def _quantized_gemm(call: _Call) -> Substitute | None:
-    found = _as("Gemm", 0, 3)(call)
+    gemm = _as("Gemm", 0, 3)(call)
     requantized = len(call.node.input) > 7 and call.node.input[7]
-    return found if found is None or requantized else replace(found, dtype=TensorProto.FLOAT)
+    return gemm if gemm is None or requantized else replace(gemm, dtype=TensorProto.FLOAT)
 
 
 def _attention(call: _Call) -> Substitute | None:
@@ -155,8 +157,8 @@ def _heads(call: _Call) -> Substitute | None:
         return None
     size = query[2].frozen
     if len(call.inputs) < 2 or call.inputs[1] is None:
-        heads, kept = call.attributes.get("num_heads", 0), call.attributes.get("kv_num_heads", 0)
-        size = size // (heads + 2 * kept) * heads if heads and kept else 0
+        heads, kv_heads = call.attributes.get("num_heads", 0), call.attributes.get("kv_num_heads", 0)
+        size = size // (heads + 2 * kv_heads) * heads if heads and kv_heads else 0
     elif value is not None and "kv_num_heads" not in call.attributes:
         heads_apart = len(value) == 4
         size = value[1].frozen * value[3].frozen if heads_apart else value[2].frozen

@@ -112,8 +112,13 @@ def merged_axis(factors: Sequence[Dim]) -> Dim:
     if len(factors) == 1:
         return factors[0]
     sizes = tuple(map(prod, zip(*(factor.sizes for factor in factors), strict=True)))
-    kept = tuple(factor for factor in factors if factor != fixed(1))
-    return Dim(sizes, kept if len(kept) > 1 and any(factor.varies for factor in kept) else ())
+    varying_factors = tuple(factor for factor in factors if factor != fixed(1))
+    return Dim(
+        sizes,
+        varying_factors
+        if len(varying_factors) > 1 and any(factor.varies for factor in varying_factors)
+        else (),
+    )
 
 
 def joined_axis(terms: Sequence[Dim]) -> Dim:
@@ -149,8 +154,8 @@ class Assignments:
     def of(cls, frozen: Mapping[str, int], batch: Set[str], step: int) -> Assignments:
         """Choose sizes: primes for a batch, the frozen size and multiples of `step` more for any other symbol."""
         sizes: dict[str, Sizes] = {}
-        taken = set(frozen.values())
-        primes = [prime for prime in _PRIMES if prime not in taken]
+        used_sizes = set(frozen.values())
+        primes = [prime for prime in _PRIMES if prime not in used_sizes]
         others = 0
         for symbol, size in frozen.items():
             if symbol in batch:
@@ -172,14 +177,14 @@ class Assignments:
         A length that is no linear function of one symbol may change with every symbol outside the batch. It may also change
         with the batch if it differs under the assignment in which only the batch differs. Then all these symbols are returned.
         """
-        found: list[str] = []
+        symbols: list[str] = []
         for factor in dim.flat_factors():
             symbol, _ = self._formula(factor)
             if symbol:
-                found.append(symbol)
+                symbols.append(symbol)
             elif factor.varies:
-                found.extend(name for name in self.sizes if factor.of_batch or name not in self.batch)
-        return list(dict.fromkeys(found))
+                symbols.extend(name for name in self.sizes if factor.of_batch or name not in self.batch)
+        return list(dict.fromkeys(symbols))
 
     def text(self, dim: Dim) -> str:
         """Return the length of an axis as the report shows it: N, 12, N × 2, T + 1, or ≈H/8, which is rounded."""

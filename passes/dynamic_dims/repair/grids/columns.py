@@ -60,12 +60,17 @@ def columns_in(parts: Sequence[Segment], own: Sequence[tuple[int, ...]]) -> list
         return None
     if any(not np.isfinite(part.array.astype(np.float64)).all() for part in parts):
         return None
-    found = [_of_segment(part) for part in parts]
+    segment_columns = [_of_segment(part) for part in parts]
     for role in range(len(parts[0].map_axes)):
-        shown = [_shared(columns.follows[role], axes) for columns, axes in zip(found, own, strict=True)]
+        shown = [
+            _shared(columns.follows[role], axes) for columns, axes in zip(segment_columns, own, strict=True)
+        ]
         pattern = np.logical_or.reduce(shown)
-        found = [_completed(columns, role, pattern, axes) for columns, axes in zip(found, own, strict=True)]
-    return found
+        segment_columns = [
+            _completed(columns, role, pattern, axes)
+            for columns, axes in zip(segment_columns, own, strict=True)
+        ]
+    return segment_columns
 
 
 def _of_segment(part: Segment) -> Columns:

@@ -65,8 +65,10 @@ def constant_array(context: NodeContext, name: str) -> Array | None:
             queue.append(missing[0])
             continue
         inputs = [computed[operand] if operand else None for operand in node.input]
-        known = all(array is not None for array, operand in zip(inputs, node.input, strict=True) if operand)
-        computed[value] = _output(context, node, inputs) if known else None
+        all_constant = all(
+            array is not None for array, operand in zip(inputs, node.input, strict=True) if operand
+        )
+        computed[value] = _output(context, node, inputs) if all_constant else None
     return computed[name]
 
 
@@ -93,13 +95,13 @@ def _output(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array |
         return array
     from onnx.reference import ReferenceEvaluator
 
-    given = {name: value for name, value in zip(node.input, inputs, strict=True) if value is not None}
+    feed = {name: value for name, value in zip(node.input, inputs, strict=True) if value is not None}
     ports = [
-        helper.make_tensor_value_info(name, dtype_of(value), value.shape) for name, value in given.items()
+        helper.make_tensor_value_info(name, dtype_of(value), value.shape) for name, value in feed.items()
     ]
     output = helper.make_empty_tensor_value_info(node.output[0])
     graph = helper.make_graph([node], "table", ports, [output])
     opset = helper.make_opsetid("", context.rw.version)
     model = helper.make_model(graph, opset_imports=[opset], ir_version=context.graph_state.ir_version)
-    (found,) = ReferenceEvaluator(model).run(None, given)
-    return np.asarray(found)
+    (result,) = ReferenceEvaluator(model).run(None, feed)
+    return np.asarray(result)

@@ -29,8 +29,8 @@ _COMBINED = frozenset({"Add", "Sub", "Mul", "Div", "Min", "Max", "Sum", "Mean", 
 
 def track_coordinates(context: NodeContext, outputs: Sequence[SampledValue]) -> None:
     """Record which outputs of a node are coordinates, from those of its inputs."""
-    known = context.graph_state.coordinates
-    marks = [known.get(name) for name in context.node.input]
+    coordinates = context.graph_state.coordinates
+    marks = [coordinates.get(name) for name in context.node.input]
     if all(mark is None for mark in marks):
         return
     move = _MOVES.get(context.node.op_type)
@@ -40,7 +40,7 @@ def track_coordinates(context: NodeContext, outputs: Sequence[SampledValue]) -> 
         )
         dims = outputs[index].dims if index < len(outputs) else None
         if mark is not None and mark.any() and dims is not None and mark.ndim == len(dims):
-            known[name] = mark
+            coordinates[name] = mark
 
 
 Marks = "list[Array | None]"
@@ -172,8 +172,8 @@ def _gather_nd(
     if mark is None:
         return None
     last = mark.shape[-1] if rank and mark.shape[-1] > 1 else 1
-    kept = _combined(list(mark.reshape(-1, last)))
-    return kept.reshape([1] * (rank - 1) + [last]) if last > 1 else np.full([1] * rank, int(kept[0]))
+    combined = _combined(list(mark.reshape(-1, last)))
+    return combined.reshape([1] * (rank - 1) + [last]) if last > 1 else np.full([1] * rank, int(combined[0]))
 
 
 def _transpose(

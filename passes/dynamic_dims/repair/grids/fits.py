@@ -79,7 +79,7 @@ def fit_of(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -
         common_offset, biased = common or 0.0, common is None
     others = {scale for each in scales for array in each for scale in np.unique(array).tolist()} - {0.0}
     usual = others.pop() if len(others) == 1 else 0.0
-    found = []
+    fits = []
     for columns, shown in zip(parts, scales, strict=True):
         each = _of_single_rows(columns, kind, shown, images, common_offset, usual, biased=biased)
         if each is None:
@@ -91,8 +91,8 @@ def fit_of(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -
         bias = np.where(moves & (np.abs(bias) <= columns.tolerance), 0.0, bias)
         if kind is Kind.IMAGE_SHARE and not _is_one_stride(each):
             return None
-        found.append(Fit(columns, kind, tuple(each), offset, bias))
-    return found
+        fits.append(Fit(columns, kind, tuple(each), offset, bias))
+    return fits
 
 
 def _is_one_stride(scales: Sequence[Array]) -> bool:
@@ -119,7 +119,7 @@ def _all_scales(
     parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]
 ) -> list[list[Array]] | None:
     """Return the scales of each segment and axis; those of a map with a single row are not known yet, and 0."""
-    found = []
+    all_scales = []
     for columns in parts:
         each = []
         for role, slopes in enumerate(columns.slopes):
@@ -135,8 +135,8 @@ def _all_scales(
             if (np.abs(scales - rounded) > max(near, 1e-12)).any():
                 return None
             each.append(rounded)
-        found.append(each)
-    return found
+        all_scales.append(each)
+    return all_scales
 
 
 def _snapped(scales: Array, kind: Kind) -> Array:
@@ -178,13 +178,13 @@ def _of_single_rows(
 
     `usual` is the one scale of the other maps, 0 if they have several.
     """
-    found = list(scales)
+    new_scales = list(scales)
     for role, scale in enumerate(scales):
         follows = columns.follows[role]
         if columns.length(role) > 1 or not follows.any():
             continue
         if kind in (Kind.SHARE, Kind.STRETCHED) and usual:
-            found[role] = np.where(follows, usual, scale)
+            new_scales[role] = np.where(follows, usual, scale)
             continue
         unit = _unit(columns, role, kind, images)
         if biased or not offset or not unit:
@@ -193,5 +193,5 @@ def _of_single_rows(
         snapped = _snapped(single, kind)
         if (np.abs(single - snapped)[follows] > 1e-3).any():
             return None
-        found[role] = np.where(follows, snapped, scale)
-    return found
+        new_scales[role] = np.where(follows, snapped, scale)
+    return new_scales

@@ -137,10 +137,10 @@ def _number(quantity: Quantity, dtype: np.dtype[Any], size_of: Callable[[Dim], i
 def _length(
     lengths: Lengths, less: Array | None, dtype: np.dtype[Any], size_of: Callable[[Dim], int]
 ) -> Array:
-    found = lengths.rest.astype(dtype)
+    length = lengths.rest.astype(dtype)
     for dim, mask in lengths.masks:
-        found = found + np.asarray(size_of(dim), dtype) * mask.astype(dtype)
-    return np.asarray(found if less is None else found - less.astype(dtype), dtype)
+        length = length + np.asarray(size_of(dim), dtype) * mask.astype(dtype)
+    return np.asarray(length if less is None else length - less.astype(dtype), dtype)
 
 
 def columns_of(axes: Sequence[Dim | int]) -> list[int]:

@@ -30,8 +30,8 @@ def follow_image_sizes(context: NodeContext) -> None:
 
     Raises UnrepairableNode where a square image leaves two sizes for a number, and the coordinate may be x or y.
     """
-    known = context.graph_state.coordinates
-    marks = [known.get(name) for name in context.node.input]
+    coordinates = context.graph_state.coordinates
+    marks = [coordinates.get(name) for name in context.node.input]
     tracked = next((at for at, mark in enumerate(marks) if mark is not None), None)
     if tracked is None:
         _follow_map_lengths(context)

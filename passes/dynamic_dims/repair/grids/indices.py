@@ -32,22 +32,24 @@ def follow_cell_indices(context: NodeContext) -> None:
 
     The constant becomes the length of the axes that it stood for.
     """
-    node, known = context.node, context.graph_state.cell_indices
+    node, cell_indices = context.node, context.graph_state.cell_indices
     if node.op_type in ("TopK", "ArgMax", "ArgMin"):
         _start(context)
         return
     if node.op_type in ("Gather", "GatherElements", "GatherND"):
         _compute_gathered(context)
     if node.op_type == "Concat":  # of the indices along several axes, for a GatherND
-        known.update((node.output[0], known[name]) for name in node.input if name in known)
+        cell_indices.update(
+            (node.output[0], cell_indices[name]) for name in node.input if name in cell_indices
+        )
         return
-    index = next((known[name] for name in node.input if name in known), None)
+    index = next((cell_indices[name] for name in node.input if name in cell_indices), None)
     if index is None:
         return
     if node.op_type in _SAME:
-        known.update((name, index) for name in node.output if name)
+        cell_indices.update((name, index) for name in node.output if name)
         return
-    if node.input[0] not in known:
+    if node.input[0] not in cell_indices:
         return
     number = _number(context) if node.op_type in ("Div", "Mod", "Mul") else None
     if number is None:
@@ -59,7 +61,7 @@ def follow_cell_indices(context: NodeContext) -> None:
     start = index.suffix(number)
     if start is not None:
         head, tail = index.factors[:start], index.factors[start:]
-        known[node.output[0]] = CellIndex(head, tail) if node.op_type == "Div" else CellIndex(tail)
+        cell_indices[node.output[0]] = CellIndex(head, tail) if node.op_type == "Div" else CellIndex(tail)
         _replace(context, number, tail)
 
 

@@ -164,9 +164,9 @@ def nearest_law(
         distance = 0.0
         for formula, array in zip(formulas, arrays, strict=True):
             with np.errstate(all="ignore"):
-                found = evaluate(formula, _frozen).astype(array.dtype)
-            if not np.array_equal(found, array):
-                distance = max(distance, _distance(found, array))
+                evaluated = evaluate(formula, _frozen).astype(array.dtype)
+            if not np.array_equal(evaluated, array):
+                distance = max(distance, _distance(evaluated, array))
         if not distance:
             return Law(formulas, exact=True, text=text)
         if best is None or distance < best[0]:

@@ -90,7 +90,7 @@ def _formula(part: Segment, row_axis: int, shares: Array, fill: float | None) ->
     rows, columns = part.map_axes
     shape = shares.shape
     index = np.arange(4).reshape([4 if axis == row_axis else 1 for axis in range(len(shape))])
-    across, down = (np.broadcast_to(index == which, shape).astype(np.int64) for which in (0, 1))
+    across, down = (np.broadcast_to(index == axis_index, shape).astype(np.int64) for axis_index in (0, 1))
     lengths = Lengths(((part.dim(columns), across), (part.dim(rows), down)))
     moves = (across + down).astype(bool)
     steps = (

@@ -56,8 +56,8 @@ def level_sizes(fits: Sequence[Fit], images: Sequence[int | None]) -> list[BoxSi
     if len(ways[0]) < len(fits):
         inverse_strides = bool((np.frexp(numbers[numbers > 0])[0] == 0.5).all())
         return constant if inverse_strides or float(numbers.max()) > 1 else None
-    found = [_decided(fits, way, images) for way in ways]
-    decided = [sizes for sizes in found if sizes is not None]
+    sizes_by_way = [_decided(fits, way, images) for way in ways]
+    decided = [sizes for sizes in sizes_by_way if sizes is not None]
     if not decided:
         return constant if float(numbers.max()) > _LARGEST_SHARE else None
     in_pixels = [sizes for sizes in decided if any(size.masks[0].any() for size in sizes)]
@@ -81,14 +81,14 @@ def _pairs(fit: Fit, order: int) -> list[Array] | None:
     shape = fit.bias.shape
     if not shape or shape[-1] != 2 or len(fit.scales) != 2:
         return None
-    which = np.broadcast_to(np.arange(2), shape)
-    return [which == order, which != order]
+    pair_index = np.broadcast_to(np.arange(2), shape)
+    return [pair_index == order, pair_index != order]
 
 
 def _decided(
     fits: Sequence[Fit], roles: Sequence[list[Array]], images: Sequence[int | None]
 ) -> list[BoxSizes] | None:
-    known = [image for image in images if image]
+    known_images = [image for image in images if image]
     sizes: list[list[Array]] = [[], []]
     for fit, masks in zip(fits, roles, strict=True):
         for role, mask in enumerate(masks[:2]):
@@ -96,17 +96,22 @@ def _decided(
     flat = [np.concatenate(each) if each else np.zeros(0) for each in sizes]
     if all(_is_range(each) for each in flat) and all(not (fit.bias[~fit.moves]).any() for fit in fits):
         return [constant_sizes(fit) for fit in fits]
-    if len(known) < len(images) or len(images) != 2 or flat[0].size != flat[1].size or known[0] == known[1]:
+    if (
+        len(known_images) < len(images)
+        or len(images) != 2
+        or flat[0].size != flat[1].size
+        or known_images[0] == known_images[1]
+    ):
         return None
     clipped = max(float(each.max(initial=0)) for each in flat) == 1
-    pixels = _alike(flat[0] * known[0], flat[1] * known[1], known if clipped else None)
+    pixels = _alike(flat[0] * known_images[0], flat[1] * known_images[1], known_images if clipped else None)
     shares = _alike(flat[0], flat[1], None)
     if pixels == shares:
         return None
     if shares:
         return [constant_sizes(fit) for fit in fits]
     return [
-        BoxSizes(tuple(masks), _unclipped(fit.bias, masks, known), clipped)
+        BoxSizes(tuple(masks), _unclipped(fit.bias, masks, known_images), clipped)
         for fit, masks in zip(fits, roles, strict=True)
     ]
 
@@ -126,7 +131,7 @@ def _roles(fit: Fit) -> list[Array]:
 
     Such a column follows the axis itself, as a corner does, or comes two columns after one that does, as a width does.
     """
-    found = []
+    roles = []
     for follows in fit.columns.follows:
         own = follows & (fit.bias != 0)
         shifted = np.zeros_like(follows)
@@ -135,8 +140,8 @@ def _roles(fit: Fit) -> list[Array]:
                 half = np.take(follows, [0, 1], axis)
                 moved = np.concatenate([np.zeros_like(half), half], axis)
                 shifted = shifted | (moved & ~fit.moves)
-        found.append(own | shifted)
-    return found
+        roles.append(own | shifted)
+    return roles
 
 
 def _alike(a: Array, b: Array, clipped_at: Sequence[int] | None) -> bool:

@@ -43,7 +43,7 @@ def segments(array: Array, lengths: Mapping[int, Dim], *, turned: bool = False) 
     if len(joined) > 1:
         return None
     along = joined[0] if joined else next(iter(lengths))
-    found, start = [], 0
+    segments_so_far, start = [], 0
     for term in lengths[along].flat_terms():
         rows = array.take(range(start, start + term.frozen), along)
         start += term.frozen
@@ -54,8 +54,8 @@ def segments(array: Array, lengths: Mapping[int, Dim], *, turned: bool = False) 
             term = Dim(term.sizes, factors)
         axes = tuple(_axes(rows.shape, {**lengths, along: term}))
         shape = [axis.frozen if isinstance(axis, Dim) else axis for axis in axes]
-        found.append(Segment(rows.reshape(shape), axes))
-    return found
+        segments_so_far.append(Segment(rows.reshape(shape), axes))
+    return segments_so_far
 
 
 def _turned(factors: Sequence[Dim]) -> tuple[Dim, ...] | None:

@@ -50,12 +50,12 @@ def wave_law(parts: Sequence[Columns], is_square: bool) -> Law | None:
         for offset in _OFFSETS:
             for turns in (False, True):
                 waves = [_waves_of(columns, temperature, offset, turns=turns) for columns in parts]
-                known = [each for each in waves if each is not None]
-                if len(known) == len(parts):
-                    if is_square and any(map(_may_be_turned, parts, known)):
+                known_waves = [each for each in waves if each is not None]
+                if len(known_waves) == len(parts):
+                    if is_square and any(map(_may_be_turned, parts, known_waves)):
                         raise AmbiguousSizes
                     arrays = [columns.segment.array for columns in parts]
-                    orders = _orders(parts, known, offset, turns=turns)
+                    orders = _orders(parts, known_waves, offset, turns=turns)
                     return nearest_law(orders, arrays, "a sine position encoding", ulps=_NEAR * 2**23)
     return None
 

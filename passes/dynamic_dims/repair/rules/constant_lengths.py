@@ -102,9 +102,9 @@ def choose_entries(
         options.append([entry, *(of_an_item or varying)])
     if all(len(each) == 1 for each in options):
         return entries
-    kept, *rest = (list(each) for each in product(*(each[: 1 + _MAX_LENGTHS] for each in options)))
+    first_way, *rest = (list(each) for each in product(*(each[: 1 + _MAX_LENGTHS] for each in options)))
     rest.sort(key=lambda each: -sum(isinstance(entry, Dim) for entry in each))  # most varying entries first
-    ways = [kept, *rest][:_MAX_OPTIONS]
+    ways = [first_way, *rest][:_MAX_OPTIONS]
     pattern = context.node.op_type, str(entries)
     return ways[context.hypotheses.choose(label or context.label, pattern, len(ways))]
 
@@ -153,9 +153,9 @@ def positions(context: NodeContext, index: int) -> None:
 
 
 def _emit_filled(context: NodeContext, array: Array, axis: int, entry: Dim, index: int) -> str:
-    one = context.rw.constant(array.reshape(-1)[:1].reshape([1] * array.ndim), "one")
+    unit = context.rw.constant(array.reshape(-1)[:1].reshape([1] * array.ndim), "one")
     shape = context.emit_shape(ones_but(array.ndim, axis, entry), index)
-    return context.rw.before("Expand", [one, shape], hint="all")
+    return context.rw.before("Expand", [unit, shape], hint="all")
 
 
 def _emit_positions(context: NodeContext, array: Array, axis: int, entry: Dim, index: int) -> str:

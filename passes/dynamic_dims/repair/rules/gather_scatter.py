@@ -25,11 +25,11 @@ from .reshape import gather_item
 @rule("Gather", of_constants=True)
 def gather(context: NodeContext) -> list[SampledValue] | None:
     """Take all items for the one of the batch; else compute positions, and let each item gather from its own rows."""
-    found = gather_item(context)
-    if found is None:
+    gathered = gather_item(context)
+    if gathered is None:
         positions(context, 1)
         _gather_rows(context)
-    return found
+    return gathered
 
 
 @rule("GatherND")
@@ -99,9 +99,9 @@ def scatter_nd(context: NodeContext) -> None:
     rw, dtype = context.rw, np.dtype(np.int64)
     limit = context.emit_length(batch, dtype, 1)
     first, step = (rw.constant(np.array(number, dtype), "item") for number in (0, 1))
-    items = emit_range(rw, (first, limit, step), lead + 1, 0, hint="items", shape_hint="column")
+    item_indices = emit_range(rw, (first, limit, step), lead + 1, 0, hint="items", shape_hint="column")
     column = rw.constant(np.array([1, *[0] * (depth - 1)], dtype), "place")
-    added = rw.before("Mul", [items, column], hint="items")
+    added = rw.before("Mul", [item_indices, column], hint="items")
     name = rw.before("Add", [rw.input(1), added], hint="index")
     reason = f"each of {context.name_of(batch)} items writes to its own rows"
     context.set_input(1, name, reason, SampledValue(index.dtype, (batch, *index_dims[1:])))

@@ -72,8 +72,8 @@ def resize(context: NodeContext) -> None:
         return
     # Other values may have these lengths under the assignments, and differ from the partner's at odd sizes.
     prefer = [name for _, name in partner.values()]
-    given = context.constant(2)
-    if context.rw.input(2) and (context.rw.version >= 13 or given is None or given.size):
+    constant_scales = context.constant(2)
+    if context.rw.input(2) and (context.rw.version >= 13 or constant_scales is None or constant_scales.size):
         # Below opset 13 scales are required, and empty ones say that there are none.
         no_scales = np.zeros(0, np.float32)
         none = "" if context.rw.version >= 13 else context.rw.constant(no_scales, "no_scales")
@@ -127,7 +127,7 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, partner:
 
 def _scales(context: NodeContext, dims: list[Dim | None], entries: list[int | Dim]) -> Array | None:
     """Return the scales, if all sizes are whole multiples of the input's lengths, else None."""
-    found = []
+    factors = []
     for dim, entry in zip(dims, entries, strict=True):
         if dim is None:
             return None
@@ -136,8 +136,8 @@ def _scales(context: NodeContext, dims: list[Dim | None], entries: list[int | Di
         ratio, rest = ratios.pop()
         if ratios or rest or (isinstance(entry, Dim) and entry != dim and context.assignments.symbol(entry)):
             return None  # a multiple under the assignments; at odd sizes a symbol may be none
-        found.append(ratio)
-    return np.array(found, np.float32)
+        factors.append(ratio)
+    return np.array(factors, np.float32)
 
 
 def _partner(context: NodeContext, sizes: dict[int, int], own: Dims) -> Partner:
@@ -157,10 +157,10 @@ def _partner(context: NodeContext, sizes: dict[int, int], own: Dims) -> Partner:
                 for other in reader.input:
                     if other in own_names or not other:
                         continue
-                    known = _with_known_dims(context, other)
-                    found = _fits(context.graph_state.value(known).dims, sizes, along, own)
-                    if found:
-                        return {axis: (dim, known) for axis, dim in found.items()}
+                    partner_name = _with_known_dims(context, other)
+                    partner_dims = _fits(context.graph_state.value(partner_name).dims, sizes, along, own)
+                    if partner_dims:
+                        return {axis: (dim, partner_name) for axis, dim in partner_dims.items()}
             if reader.op_type in _KEEP_SIZES or reader.op_type in _COMBINE or _same_conv(reader):
                 fresh = [output for output in reader.output if output and output not in own_names]
                 own_names.update(fresh)
@@ -178,7 +178,7 @@ def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims
     """Return the axes of another operand that must equal the result's, empty if they had other sizes than the result."""
     if dims is None or len(dims) != len(own):
         return {}
-    found: dict[int, Dim] = {}
+    fitting_dims: dict[int, Dim] = {}
     for axis, size in sizes.items():
         mine, dim = own[axis], dims[axis]
         if mine is None or axis == along or (not mine.varies and mine.frozen == size):
@@ -187,8 +187,8 @@ def _fits(dims: Dims | None, sizes: dict[int, int], along: int | None, own: Dims
             continue
         if dim is None or dim.frozen != size:
             return {}
-        found[axis] = dim
-    return found
+        fitting_dims[axis] = dim
+    return fitting_dims
 
 
 def _with_known_dims(context: NodeContext, name: str) -> str:

@@ -38,26 +38,26 @@ def reshape(context: NodeContext) -> list[SampledValue] | None:
     frozen = as_is[0]
     if frozen is None:
         return None
-    given = shape.data[0].tolist()
-    free = given.index(-1) if -1 in given else None
-    found = interpretations(dims, frozen, free)
-    if not found:
+    entries = shape.data[0].tolist()
+    free = entries.index(-1) if -1 in entries else None
+    readings = interpretations(dims, frozen, free)
+    if not readings:
         dims = tuple(map(context.graph_state.first_dim, dims))
-        found = interpretations(dims, frozen, free)
-    if not found:
+        readings = interpretations(dims, frozen, free)
+    if not readings:
         if any(each is None for each in as_is):
             context.refuse(
-                f"its constant shape {given} does not have as many elements as its input"
+                f"its constant shape {entries} does not have as many elements as its input"
                 f" {context.text(list(dims))} at other sizes",
                 1,
             )
         return None
-    interpretation = _choose(context, dims, frozen, found)
+    interpretation = _choose(context, dims, frozen, readings)
     wanted = interpretation.dims
     if interpretation.order is not None:
-        return _transposed(context, given, dims, wanted, interpretation.order, x.dtype)
+        return _transposed(context, entries, dims, wanted, interpretation.order, x.dtype)
     if any(each != [dim.sizes[assignment] for dim in wanted] for assignment, each in enumerate(as_is)):
-        _write_reshape(context, f"shape {given} →", given, dims, wanted, zeros=zeros)
+        _write_reshape(context, f"shape {entries} →", entries, dims, wanted, zeros=zeros)
     return [SampledValue(x.dtype, wanted, _reshaped(x, wanted))]
 
 
@@ -110,10 +110,12 @@ def _write_reshape(
             entries.append(-1 if axis < len(given) and given[axis] == -1 else dim.frozen)
         else:
             entries.append(0 if copies else dim)
-    left = [axis for axis, entry in enumerate(entries) if isinstance(entry, Dim)]
-    if left:
+    dynamic_axes = [axis for axis, entry in enumerate(entries) if isinstance(entry, Dim)]
+    if dynamic_axes:
         # -1 stands for the last entry, which is likeliest a product, unless the shape had a -1 already.
-        free = next((axis for axis in left if axis < len(given) and given[axis] == -1), left[-1])
+        free = next(
+            (axis for axis in dynamic_axes if axis < len(given) and given[axis] == -1), dynamic_axes[-1]
+        )
         entries = [wanted[axis].frozen if entry == -1 else entry for axis, entry in enumerate(entries)]
         entries[free] = -1
     shown = ", ".join(context.name_of(entry) if isinstance(entry, Dim) else str(entry) for entry in entries)
@@ -171,10 +173,10 @@ def squeeze(context: NodeContext) -> list[SampledValue] | None:
     dims = context.known(0)
     if dims is None:
         return None
-    given = context.integers(1)
-    if given is None and context.rw.input(1):
+    constant_axes = context.integers(1)
+    if constant_axes is None and context.rw.input(1):
         return None
-    axes = given.tolist() if given is not None else context.attributes.get("axes")
+    axes = constant_axes.tolist() if constant_axes is not None else context.attributes.get("axes")
     if axes is None:
         axes = [axis for axis, dim in enumerate(dims) if dim.frozen == 1]
     return _merge_removed(context, dims, [axis % len(dims) for axis in axes])
@@ -221,7 +223,7 @@ def _merge_removed(
 @rule("Unsqueeze")
 def unsqueeze(context: NodeContext) -> list[SampledValue] | None:
     """Split the batch off a merged axis again where an Unsqueeze adds an axis; return the output's value if it does."""
-    dims, given = context.known(0), context.integers(1)
+    dims, constant_axes = context.known(0), context.integers(1)
     if not any(
         factor.frozen == 1 and factor.of_batch
         for dim in dims or ()
@@ -229,7 +231,7 @@ def unsqueeze(context: NodeContext) -> list[SampledValue] | None:
         for factor in dim.flat_factors()
     ):
         return None
-    axes = given.tolist() if given is not None else context.attributes.get("axes")
+    axes = constant_axes.tolist() if constant_axes is not None else context.attributes.get("axes")
     if dims is None or not axes:
         return None
     rank = len(dims) + len(axes)

@@ -80,16 +80,16 @@ def _cut_between_terms(
     if len(terms) < 2 or start not in bounds or end not in bounds or start >= end:
         return None
     first, last = bounds.index(start), bounds.index(end)
-    for index, count, given in ((1, first, starts), (2, last, ends)):
-        what = ("starts", "ends")[index - 1]
+    for index, count, bound in ((1, first, starts), (2, last, ends)):
+        bound_name = ("starts", "ends")[index - 1]
         if 0 < count < len(terms):
             shown = " + ".join(context.name_of(term) for term in terms[:count])
             name = _emit_sum(context, terms[:count], index)
-            context.set_input(index, name, f"{what} {given.tolist()} → [{shown}]")
-        elif count and int(given[0]) < max(dim.sizes):
+            context.set_input(index, name, f"{bound_name} {bound.tolist()} → [{shown}]")
+        elif count and int(bound[0]) < max(dim.sizes):
             whole = np.array([_END], np.int64)
-            name = context.rw.constant(whole, what)
-            context.set_input(index, name, f"{what} {given.tolist()} → [the end]", known_value(whole))
+            name = context.rw.constant(whole, bound_name)
+            context.set_input(index, name, f"{bound_name} {bound.tolist()} → [the end]", known_value(whole))
     return x.with_axis(axis, joined_axis(terms[first:last]))
 
 
@@ -191,25 +191,32 @@ def split(context: NodeContext) -> list[SampledValue] | None:
     if dim is None or not dim.varies:
         return None
     sizes = context.integers(1)
-    given = sizes.tolist() if sizes is not None else attributes.get("split")
-    if given is None:
+    split_sizes = sizes.tolist() if sizes is not None else attributes.get("split")
+    if split_sizes is None:
         return None
     x, terms = context.input(0), dim.flat_terms()
-    if sizes is not None and x is not None and len(terms) > 1 and given == [term.frozen for term in terms]:
+    if (
+        sizes is not None
+        and x is not None
+        and len(terms) > 1
+        and split_sizes == [term.frozen for term in terms]
+    ):
         shown = ", ".join(map(context.name_of, terms))
-        context.write_shape(1, list(terms), f"split {given} → [{shown}]: the feature maps that were joined")
+        context.write_shape(
+            1, list(terms), f"split {split_sizes} → [{shown}]: the feature maps that were joined"
+        )
         return [x.with_axis(axis % len(dims or ()), term) for term in terms]
-    if len(set(given)) > 1 or any(size % len(given) for size in dim.sizes):
+    if len(set(split_sizes)) > 1 or any(size % len(split_sizes) for size in dim.sizes):
         context.refuse(
             f"it splits axis {axis}, which changes with {context.symbols_in(dim)}, into parts of the fixed lengths"
-            f" {given}, which are not equal parts at other sizes",
+            f" {split_sizes}, which are not equal parts at other sizes",
             1 if sizes is not None else None,
         )
-    reason = f"split {given} → {len(given)} equal parts"
+    reason = f"split {split_sizes} → {len(split_sizes)} equal parts"
     if sizes is not None:
         context.set_input(1, "", reason)
         if context.rw.version >= 18:
-            context.rw.set("num_outputs", len(given))
+            context.rw.set("num_outputs", len(split_sizes))
     else:
         context.rw.drop("split")
         context.rw.note(reason)
