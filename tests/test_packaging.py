@@ -85,7 +85,11 @@ def sources() -> set[str]:
     templates = {
         f"onnx_migrate/report/html/{name}.html.jinja" for name in ("inspection", "report", "two_models")
     }
-    texts = {"onnx_migrate/py.typed", "onnx_migrate/options.pyi", "onnx_migrate/explanation/step_examples.txt"}
+    texts = {
+        "onnx_migrate/py.typed",
+        "onnx_migrate/options.pyi",
+        "onnx_migrate/explanation/step_examples.txt",
+    }
     data = texts | templates | programs
     manual = {f"onnx_migrate-{__version__}.data/data/share/man/man1/onnx-migrate.1"}
     return package | passes | tables | data | manual
