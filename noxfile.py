@@ -65,10 +65,10 @@ def runtimes(session: nox.Session) -> None:
     node = WORK / "node"
     session.run("npm", "install", "--silent", "--prefix", str(node), "onnxruntime-web", external=True)
     with session.chdir(_environment(session)):
-        _install(session, "-e", ".[test,openvino,opencv,tract,mnn,ncnn]")
-        _install(
-            session, "--no-deps", "pnnx"
-        )  # it asks for 4 GB of PyTorch, and converts ONNX models without it
+        _install(session, "-e", ".[test,openvino,opencv,tract,mnn]")
+        # pnnx asks for 4 GB of PyTorch, and converts ONNX models without it.
+        _install(session, "ncnn")
+        _install(session, "--no-deps", "pnnx")
         session.run(
             PYTHON, "-m", "pytest", "-n", "2", "--all",
             "tests/verify/evaluators/drivers", "tests/verify/other_runtimes", "tests/campaigns/runtimes",

@@ -16,6 +16,7 @@ from onnx_migrate.explanation.in_model import ModelVerdict, ask_model
 from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.operator_facts import contributed_facts, version_facts
 from tests.cli.running import Run
+from tests.harness import require_opset
 from tests.support.skips import Elsewhere, import_or_skip
 
 Make = Callable[..., str]
@@ -106,6 +107,7 @@ def test_pairs_that_change_nothing_are_no_remedy(make: Make) -> None:
 def test_an_older_opset_is_advised_where_the_operator_can_be_written_for_it(
     operator: str, version: int, opset: int
 ) -> None:
+    require_opset(version)
     assert advice(kernel(operator, version))[0] == f"--opset {opset}"
 
 

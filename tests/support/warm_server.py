@@ -46,7 +46,7 @@ def _warm() -> None:
         with contextlib.suppress(Exception):  # a process that needs it raises it again
             importlib.import_module(name)
     with contextlib.suppress(Exception):
-        importlib.import_module("onnx_migrate.engine.pass_infra").builtin_passes()
+        importlib.import_module("onnx_migrate.engine.pass_registry").builtin_passes()
         # The modules alone: what installed packages register is for each process to load.
         import_package = importlib.import_module("onnx_migrate.engine.steps.step_modules").import_package
         for package in ("onnx_migrate.passes.steps", "onnx_migrate.passes.steps.contrib"):

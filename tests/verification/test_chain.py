@@ -20,7 +20,7 @@ from onnx_migrate.report.html.contents import verdict_text
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verdicts import Distance, Kind, RoundedOutput, Verdict
 from onnx_migrate.verification.conversion import with_conversion
-from tests.harness import model, run
+from tests.harness import model, require_opset, run
 from tests.support.small_model import HERE
 
 NET = "17 (float[N,4] x) => (float[N,4] y) <float[4] w = {0.5, 2., -1., 4.}> { a = Mul(x, w)  b = Exp(a)  y = Sqrt(b) }"
@@ -89,6 +89,7 @@ def test_a_precision_has_a_statement_of_its_own_with_its_limit(
     kind: str, name: str, limit: str, ports: bool
 ) -> None:
     opset = {"opset": "22"} if kind == "bf16" else {}
+    require_opset(int(opset.get("opset", 1)))
     found = verdict(NET, precision=kind, precision_io=ports, **opset)
     conversion, precision = said(found)
     assert conversion == "conversion: bit-identical"

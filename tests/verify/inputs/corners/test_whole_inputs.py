@@ -105,7 +105,11 @@ def test_no_infinity_is_fed_where_it_becomes_nan_or_an_integer(body: str) -> Non
     [
         (r'RegexFullMatch <pattern = "ab+\\.c">', '.c"', '.cx"'),
         (r'RegexFullMatch <pattern = "(x|y)[0-9]{2}">', "{2}", "{3}"),
-        ('StringNormalizer <is_case_sensitive = 1, stopwords = ["monday"]>', "monday", "MONDAY"),
+        (
+            'StringNormalizer <is_case_sensitive = 1, locale = "C", stopwords = ["monday"]>',
+            "monday",
+            "MONDAY",
+        ),
         ('LabelEncoder <keys_strings = ["a", "b"], values_int64s = [1, 2]>', "2]", "3]"),
     ],
 )
