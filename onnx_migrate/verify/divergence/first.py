@@ -22,7 +22,7 @@ from onnx_migrate.verify.settings import Settings
 from .agreement import Agreement
 from .reasons import Reason, nodes_of, reasons_of
 from .records import record
-from .regions import Region, region_of, with_idle_nodes
+from .regions import Region, first_pair, region_of, with_idle_nodes
 from .samples import sample_of
 
 __all__ = ["DIVERGENCE", "Divergence", "Explained", "divergence", "located"]
@@ -82,6 +82,10 @@ def _explained(agreement: Agreement) -> Explained | None:
     region = region_of(agreement)
     if region is None:
         return None
+    pair = first_pair(agreement, region)
+    reasons = reasons_of(agreement, pair) if pair is not None else []
+    if pair is not None and reasons:
+        return Explained(pair, reasons)
     reasons = reasons_of(agreement, region)
     if not reasons:
         region = with_idle_nodes(agreement, region)

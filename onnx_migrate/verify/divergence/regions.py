@@ -23,7 +23,7 @@ from .agreement import Agreement
 from .records import Recorded
 from .samples import Sample, sample_of
 
-__all__ = ["Region", "region_of", "with_idle_nodes"]
+__all__ = ["Region", "first_pair", "region_of", "with_idle_nodes"]
 
 _VALUES = 48
 """Values of the other model that are tried as the end of the region, the first ones behind the agreeing values."""
@@ -79,6 +79,24 @@ def region_of(agreement: Agreement) -> Region | None:
         return search.region(*doubtful, is_confirmed=True)
     first = next((name for name in differing if name in ours and name in theirs), "")
     return search.region(first, first, is_confirmed=False) if first else None
+
+
+def first_pair(agreement: Agreement, region: Region) -> Region | None:
+    """Return the first nodes of a region alone, if each node there has a counterpart of its own, of the same name or structure.
+
+    No node is fused then. The first nodes read values that agree, and compute others, so the difference begins there. The region
+    is longer because nodes behind them differ too. None if the region has one value, or if the first nodes have two operators:
+    a simplifier may have changed the order of computation.
+    """
+    pairs = [(value, agreement.named.get(value, "")) for value in region.original]
+    others = {other for _, other in pairs if other}
+    if len(pairs) < 2 or len(others) < len(pairs) or not others >= {*region.other}:
+        return None
+    value, other = pairs[0]
+    if agreement.original.maker(value).op_type != agreement.other.maker(other).op_type:
+        return None
+    agreed = _values_before(agreement.original, [value])
+    return replace(region, original=(value,), other=(other,), agreed=agreed)
 
 
 def with_idle_nodes(agreement: Agreement, region: Region) -> Region:
@@ -221,11 +239,16 @@ class _Search:
         """Return the region that ends at these values."""
         ours = _ending(self.agreement.original, self.agreement.original.value_of(value), self.ours)
         theirs = _ending(self.agreement.other, other, self.theirs)
-        inside = set(ours)
-        read = (name for part in ours for name in names_read(self.agreement.original.producers[part]))
-        own_names = {name for name in self.agreement.original.samples if FIXED not in name}
-        agreed = tuple(dict.fromkeys(name for name in read if name in own_names and name not in inside))
+        agreed = _values_before(self.agreement.original, ours)
         return Region(tuple(ours), tuple(theirs), agreed, is_confirmed)
+
+
+def _values_before(side: Recorded, values: Sequence[str]) -> tuple[str, ...]:
+    """Return the recorded values that some values are computed from, without these themselves, in the order of the nodes."""
+    inside = set(values)
+    read = (name for part in values for name in names_read(side.producers[part]))
+    own_names = {name for name in side.samples if FIXED not in name}
+    return tuple(dict.fromkeys(name for name in read if name in own_names and name not in inside))
 
 
 def _alike(one: Sample | None, other: Sample) -> bool:

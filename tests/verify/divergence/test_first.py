@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import onnx
 import pytest
@@ -22,16 +24,20 @@ def first_difference(original: onnx.ModelProto, other: onnx.ModelProto) -> First
     return found
 
 
+CHANGES = [
+    ("{2.,2.,2.,2.}", "{2.,2.,2.,3.}", 3),
+    ("alpha = 0.1", "alpha = 0.2", 5),
+    ("c = Sigmoid", "c = Tanh", 2),
+    ("g = Add", "g = Sub", 6),
+    ("{0,1,2,3}", "{0,1,3,2}", 4),
+]
+"""Texts of `NET`, other texts, and the number of the node that they change."""
+
+
 @pytest.mark.parametrize("other_names", [False, True], ids=["names", "renamed"])
 @pytest.mark.parametrize(
     ("old", "new", "place"),
-    [
-        ("{2.,2.,2.,2.}", "{2.,2.,2.,3.}", 3),
-        ("alpha = 0.1", "alpha = 0.2", 5),
-        ("c = Sigmoid", "c = Tanh", 2),
-        ("g = Add", "g = Sub", 6),
-        ("{0,1,2,3}", "{0,1,3,2}", 4),
-    ],
+    CHANGES,
     ids=["weight", "attribute", "operator", "operator-of-two", "indices"],
 )
 def test_the_changed_node_is_named(old: str, new: str, place: int, other_names: bool) -> None:
@@ -43,6 +49,21 @@ def test_the_changed_node_is_named(old: str, new: str, place: int, other_names: 
     assert (first.original_node, first.node) == (f"n{place}", f"{'other_' if other_names else ''}n{place}")
     assert first.value == other.graph.node[place].output[0]
     assert first.original_value == model(NET).graph.node[place].output[0]
+
+
+@pytest.mark.parametrize("other_names", [False, True], ids=["names", "renamed"])
+@pytest.mark.parametrize(
+    ("one", "two"), [*itertools.combinations(CHANGES, 2)], ids=lambda change: f"n{change[2]}"
+)
+def test_the_first_of_two_changed_nodes_is_named(
+    one: tuple[str, str, int], two: tuple[str, str, int], other_names: bool
+) -> None:
+    other = model(NET.replace(*one[:2]).replace(*two[:2]))
+    other = renamed(other) if other_names else other
+    first = first_difference(model(NET), other)
+    place = min(one[2], two[2])
+
+    assert (first.original_node, first.node) == (f"n{place}", f"{'other_' if other_names else ''}n{place}")
 
 
 BODIES = """<ir_version: 8, opset_import: ["": 17, "f": 1]> g (float[2,4] x) => (float[2,4] y, float[2,4] z, float[2,4] u)
