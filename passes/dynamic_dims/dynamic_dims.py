@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -54,7 +54,7 @@ class DynamicDims(AdvisingPass):
         if error.code != "frozen-dim" or plan is None:
             return error.advice
         works = self._largest_request(plan, retry)
-        return (Advice(plan.part_text(works), tried=True),) if works else error.advice
+        return _smaller_request(error, plan, works) if works else error.advice
 
     def _largest_request(self, plan: DimPlan, retry: Retry) -> list[str]:
         """Return symbols of a refused plan that can be dynamic together, the most that were found in time.
@@ -140,7 +140,7 @@ class DynamicDims(AdvisingPass):
         if not works:
             return error
         return CannotMigrate(
-            error.reason, code=error.code, where=error.where, hint=Advice(plan.part_text(works), tried=True)
+            error.reason, code=error.code, where=error.where, hint=_smaller_request(error, plan, works)
         )
 
     def _attempt(self, model: Model, plan: DimPlan, log: ChangeLog) -> Model | CannotMigrate:
@@ -190,3 +190,9 @@ class DynamicDims(AdvisingPass):
         if after != before:
             message = f"input {value.name}: {dims_text(before)} → {dims_text(after)}"
             log.note(self.name, "input-dims", message, subject=value.name)
+
+
+def _smaller_request(error: MigrateError, plan: DimPlan, symbols: Sequence[str]) -> tuple[Advice, ...]:
+    """Return the advice to make only these symbols of a plan dynamic, or to cut the model as the error advises."""
+    cut = (advice for advice in error.advice if "extract_outputs" in advice.options)
+    return (Advice(plan.part_text(symbols), tried=True), *cut)

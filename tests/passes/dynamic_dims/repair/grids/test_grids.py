@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
+from onnx_migrate import migrate
 from onnx_migrate.errors import CannotMigrate
 from tests.support.feature_maps import Array, Size, cells, check_table, detector, opened
 
@@ -193,6 +194,16 @@ def test_a_table_that_follows_no_law_is_refused_by_name(formula: Callable[[Size]
         opened(detector((64, 96), formula((64, 96))))
 
     assert any("--extract-outputs features" in advice.text for advice in caught.value.advice)
+
+
+def test_a_refusal_names_the_axes_that_can_be_dynamic_and_the_cut() -> None:
+    with pytest.raises(CannotMigrate, match="learned") as caught:
+        migrate(detector((64, 96), _random((64, 96))), dynamic="x:N,1,H,W")
+
+    assert [advice.text for advice in caught.value.advice if advice.tried] == [
+        "N can be made dynamic: --dynamic x:0=N",
+        "cut the model before this node with --extract-outputs features",
+    ]
 
 
 def test_a_line_through_three_numbers_shows_no_law() -> None:
