@@ -47,8 +47,8 @@ class DiffEntry:
     @property
     def kind(self) -> str:
         """The kind of the subject, one of `DIFF_KINDS`; "model" stands for everything else."""
-        words = self.subject.split(" ")[0], "".join((*self.removed, *self.added)[:1]).split(" ")[0]
-        return next((word for word in words if word in DIFF_KINDS), "model")
+        word = self.subject.split(" ")[0]
+        return word if word in DIFF_KINDS else "model"
 
     @property
     def name(self) -> str:

@@ -125,9 +125,11 @@ def interface_changes(before: Body, after: Body, path: str, found: Matching) -> 
         if path != "graph":
             yield from _by_place(old, new, path, side, found)
             continue
-        texts = [{value.name: f"{side} {Port.of(value)}" for value in values} for values in (old, new)]
+        texts = (
+            {f"{side} {value.name}": f"{side} {Port.of(value)}" for value in values} for values in (old, new)
+        )
         yield from changed_lines(path, *texts)
-        orders = [list(side) for side in texts]
+        orders = [[value.name for value in values] for values in (old, new)]
         if orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1]):
             removed, added = (f"order of {side}s: {', '.join(names)}" for names in orders)
             yield DiffEntry(path, f"order of {side}s", (removed,), (added,))

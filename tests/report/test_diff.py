@@ -120,6 +120,18 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         changed(("Relu", "Abs"), ('["": 17]> Block', '["": 18]> Block'), of=FUNCTION),
         ["@@ function f:Block @@", "-opset ai.onnx 17", "+opset ai.onnx 18", "-u = Relu (v)", "+u = Abs (v)"],
     ),
+    "an input named like a kind of lines": (
+        MODEL,
+        changed(("float[2] x", "float[2] weight"), ("(x)", "(weight)")),
+        [
+            GRAPH,
+            "-input x: float[2]",
+            "+input weight: float[2]",
+            " a = Relu",
+            "-  inputs (x)",
+            "+  inputs (weight)",
+        ],
+    ),
     "the order of inputs": (
         ORDERED,
         changed(("float[2] x, float[2] z", "float[2] z, float[2] x"), of=ORDERED),
@@ -220,6 +232,15 @@ def test_header_and_interface_have_lines_of_their_own() -> None:
         "-input x: float[2]",
         "+input x: float[N]",
     ]
+
+
+def test_an_input_named_like_a_kind_of_lines_is_an_input() -> None:
+    before, after = (
+        changed(("float[2] x", f"{dtype}[2] weight"), ("(x)", "(weight)")) for dtype in ("float", "double")
+    )
+    entries = diff_entries(parsed(before), parsed(after))
+
+    assert [(entry.kind, entry.name) for entry in entries] == [("input", "weight")]
 
 
 def chain(count: int) -> onnx.ModelProto:
