@@ -17,12 +17,11 @@ from onnx_migrate.report.data import ModelSummary
 from onnx_migrate.report.diff import BodyDiff, BodyPair
 from onnx_migrate.report.diff_marks import DiffMarks
 from onnx_migrate.report.diff_nodes import DiffEntry, NodeDiff
+from onnx_migrate.report.node_version import node_version
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.schema import is_onnx, signature_at
 
-__all__ = ["DiffView", "PlacedEntry", "file_names", "node_version"]
+__all__ = ["DiffView", "PlacedEntry", "file_names"]
 
 
 @dataclass(frozen=True)
@@ -81,16 +80,6 @@ class DiffView:
         ]
 
 
-def node_version(model: onnx.ModelProto, node: onnx.NodeProto) -> int:
-    """Return the version of a node's operator: the opset in which its form begins."""
-    if is_onnx(node.domain):
-        opset = onnx_opset(model.opset_import, ir_version=model.ir_version) or 1
-    else:
-        opset = imported(model.opset_import, node.domain) or 1
-    form = signature_at(node.domain, node.op_type, opset)
-    return form.since_version if form is not None else opset
-
-
 def file_names(*names: str) -> tuple[str, str]:
     """Return two paths without their folders, unless the files have the same name."""
     first, second = (name.replace("\\", "/").rpartition("/")[2] for name in names)
@@ -141,9 +130,12 @@ class _Changes:
         for names in (after.input, after.output):
             # A comparison by name needs one set of names.
             names[:] = [pair.renamed.get(name, name) for name in names]
+        owners = (
+            body if isinstance(body, onnx.FunctionProto) else None for body in (pair.before, pair.after)
+        )
         versions = [
-            node_version(model.proto, each)
-            for model, each in zip(self._models, (before, node.after), strict=True)
+            node_version(each, model.proto, owner)
+            for each, model, owner in zip((before, node.after), self._models, owners, strict=True)
         ]
         return Change(
             "diff",

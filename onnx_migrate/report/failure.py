@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-import onnx
-
 from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed, Where
 from onnx_migrate.facts.scope import scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.data import ModelSummary
 from onnx_migrate.report.json_form import Seconds
+from onnx_migrate.report.node_version import node_version
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.standard.schema import same_domain, signature_at
 from onnx_migrate.verdicts import FirstDifference, RuntimeProof, Verdict
 
 __all__ = ["Failure", "PartialReport", "exit_code"]
@@ -141,7 +139,7 @@ def _blocked_node(model: Model, where: Where) -> Change | None:
                 pass_name="",
                 where=where,
                 serialised_before=node.SerializeToString(deterministic=True),
-                version_before=where.from_version or _since(node, model.proto),
+                version_before=where.from_version or node_version(node, model.proto),
                 serialised_after=None,
                 version_after=where.to_version or 0,
                 emitted=(),
@@ -149,17 +147,3 @@ def _blocked_node(model: Model, where: Where) -> Change | None:
                 serialised_constants=constant_summaries(scope, node.input),
             )
     return None
-
-
-def _since(node: onnx.NodeProto, proto: onnx.ModelProto) -> int:
-    """Return the since_version of a node's operator, 0 if the installed onnx does not know the operator."""
-    opset = max(
-        (
-            opset_import.version
-            for opset_import in proto.opset_import
-            if same_domain(opset_import.domain, node.domain)
-        ),
-        default=1,
-    )
-    form = signature_at(node.domain, node.op_type, opset)
-    return form.since_version if form else 0

@@ -11,10 +11,10 @@ import onnx
 from onnx_migrate.facts.scope import Scope, scopes
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.body_view import BodyView, NodeMark, body_view
+from onnx_migrate.report.node_version import node_version
 from onnx_migrate.rewrite.change_log import Change, Exactness
 from onnx_migrate.rewrite.constant_summary import constant_summaries
-from onnx_migrate.standard.opsets import imported, onnx_opset
-from onnx_migrate.standard.schema import is_onnx, signature_at
+from onnx_migrate.standard.opsets import onnx_opset
 
 __all__ = ["ResultView"]
 
@@ -121,17 +121,6 @@ class _ResultIndex:
                 return entry
         return None
 
-    def version(self, node: onnx.NodeProto) -> int:
-        """Return the since_version of a node's operator in the result, 0 if the installed onnx does not know the operator."""
-        opset = self.opset if is_onnx(node.domain) else imported(self.proto.opset_import, node.domain) or 1
-        form = signature_at(node.domain, node.op_type, opset)
-        return form.since_version if form else 0
-
-    @property
-    def opset(self) -> int:
-        """Return the ai.onnx opset of the result."""
-        return onnx_opset(self.proto.opset_import, ir_version=self.proto.ir_version) or 1
-
 
 def _final(
     history: _History, nodes: Sequence[tuple[onnx.NodeProto, Scope]], index: _ResultIndex
@@ -139,7 +128,7 @@ def _final(
     """Return one change from the original's node to these nodes of the result; None if the node is the same again."""
     first, main = history.changes[0], _successor(history, [node for node, _ in nodes])
     written = None if main is None else _serialised(main)
-    version = 0 if main is None else index.version(main)
+    version = 0 if main is None else node_version(main, index.proto)
     # The passes may undo each other.
     if main is not None and version == first.version_before and _content(main) == _content(first.before):
         return None
@@ -157,7 +146,7 @@ def _final(
         tuple(node.op_type for node in helpers),
         "; ".join(dict.fromkeys(change.reason for change in history.changes if change.reason)),
         max((change.exactness for change in history.changes), key=_ORDER.index),
-        index.opset,
+        onnx_opset(index.proto.opset_import, ir_version=index.proto.ir_version) or 1,
         tuple(map(_serialised, helpers)),
         tuple(constants),
     )

@@ -21,7 +21,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.report.body_view import BodyView
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.data import ModelSummary, ReportData
-from onnx_migrate.report.diff_view import DiffView, file_names, node_version
+from onnx_migrate.report.diff_view import DiffView, file_names
 from onnx_migrate.report.failure import Failure
 from onnx_migrate.report.html import contents
 from onnx_migrate.report.html.contents import Row, anchor
@@ -29,6 +29,7 @@ from onnx_migrate.report.html.error_plot import error_plot
 from onnx_migrate.report.html.grouping import asked_notes, change_anchors, grouped, grouped_by_request, titled
 from onnx_migrate.report.html.node_diagram import draw_blocked
 from onnx_migrate.report.html.overview import drawings, graph_drawings, layout_available
+from onnx_migrate.report.node_version import node_version
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.rewrite.change_log import Change
 from onnx_migrate.verdicts import FirstDifference, Verdict
@@ -130,7 +131,7 @@ def _first_nodes(
     after = producers(other.graph).get(first.value)
     if before is not None and after is not None:
         nodes = [node.SerializeToString() for node in (before, after)]
-        versions = [node_version(model, node) for model, node in ((original, before), (other, after))]
+        versions = [node_version(node, model) for model, node in ((original, before), (other, after))]
         where = Where("graph", node_label(before), before.op_type)
         yield Change("verify", where, nodes[0], versions[0], nodes[1], versions[1], (), "")
 
