@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 
 from onnx_migrate.advice import advice_of
 from onnx_migrate.engine.steps.registry import steps
+from onnx_migrate.engine.steps.step import Step
 from onnx_migrate.explanation.error_text import Explanation, explanation_of, page_of
 from onnx_migrate.explanation.model_facts import model_facts
 from onnx_migrate.explanation.near import near_error_texts, near_names, operators_in
@@ -95,9 +96,9 @@ def explain(asked: str, model: str = "") -> Answer | Unknown:
     return Unknown(asked, near_names(name), near, operators_in(asked))
 
 
-def _help_of(step: object) -> str:
+def _help_of(step: Step) -> str:
     """Return the hint of a step that raises an error, "" for another step; it is not tried, as there is no model."""
-    return "; ".join(piece.text for piece in advice_of(getattr(step, "hint", ""), tried=False))
+    return "; ".join(piece.text for piece in advice_of(step.hint, tried=False))
 
 
 def _named(name: str) -> Answer | None:

@@ -45,7 +45,9 @@ class OperatorSteps:
 def step_heading(step: Step) -> str:
     """Return the heading above the description of a step."""
     if step.direction is Direction.WITHOUT:
-        return f"{step.operator} where a runtime lacks it: {step.exactness.value}"
+        return (
+            f"{step.operator} where a runtime lacks it: {step.kind if step.refusal else step.exactness.value}"
+        )
     grade = f", {step.exactness.value}" if step.adapt else ""
     return f"{step.operator} {_between(step)}: {step.kind}{grade}"
 
@@ -78,14 +80,14 @@ def _of_plugin(name: str) -> tuple[str, str] | None:
 
 
 def _between(step: Step) -> str:
+    if step.direction is Direction.WITHOUT:
+        return ""
     if step.direction is Direction.DOWN:
         return f"{step.version} → {step.older or f'other operators, of opset {step.version - 1}'}"
     return f"{step.older} → {step.version}"
 
 
 def _line(step: Step) -> StepLine:
-    if step.direction is Direction.WITHOUT:
-        return StepLine(step.code, "", "adapted", step.exactness.value, step.reason)
     reason = step.reason or step.refusal
     return StepLine(
         step.code, _between(step), step.kind, "" if step.refusal else step.exactness.value, reason

@@ -26,6 +26,14 @@ def test_what_replaces_an_operator() -> None:
     assert [line.code for line in found.written_out] == ["softplus-written-out"]
 
 
+def test_an_operator_that_nothing_replaces() -> None:
+    found = operator_steps("com.microsoft:BeamSearch")
+    assert found is not None
+    assert [line.kind for line in found.written_out] == ["refused"]
+    (step,) = (step for step in steps() if step.code == found.written_out[0].code)
+    assert step_heading(step) == "BeamSearch where a runtime lacks it: refused"
+
+
 def test_an_operator_of_another_domain() -> None:
     found = operator_steps("ai.onnx.ml:TreeEnsembleRegressor")
     assert found is not None
