@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from onnx_migrate.core_options import CoreOptions, Opset
-from onnx_migrate.engine.steps.step_modules import load_installed
+from onnx_migrate.engine.steps.step_modules import load_plugins
 from onnx_migrate.errors import UsageError
 from onnx_migrate.standard.schema import ML, is_onnx, newest_opset
 
@@ -115,7 +115,7 @@ def newer(options: CoreOptions, at_least: bool) -> Newer:
 
 def check_opset(domain: str, opset: int | None = None) -> None:
     """Raise UsageError for a custom domain that no plug-in has, and for an opset that it does not have."""
-    load_installed()
+    load_plugins()
     newest = newest_opset(domain)
     if not newest or domain.startswith(PREVIEW):
         raise UsageError(

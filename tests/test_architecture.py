@@ -87,6 +87,7 @@ LEAVES = {
     "docstrings",
     "errors",
     "forks",
+    "installed",
     "lazy_names",
     "process",
     "messages",

@@ -17,6 +17,7 @@ from onnx_migrate.engine.features import Feature, Phase, features, passes_in
 from onnx_migrate.options import Options
 from onnx_migrate.pipelines import default_pipeline
 from tests.support.paths import ROOT
+from tests.test_architecture import ALLOWED
 
 OWN: Mapping[str, Feature] = {feature.name: feature for feature in features()}
 
@@ -44,10 +45,10 @@ except SystemExit as end:
 
 
 def with_dependants(name: str) -> set[str]:
-    """Return a feature and those that need it, at any distance."""
+    """Return a feature and those that import its code, at any distance."""
     gone = {name}
     while True:
-        more = {other for other, feature in OWN.items() if not gone.isdisjoint(feature.needs)} - gone
+        more = {other for other in OWN if not gone.isdisjoint(ALLOWED.get(f"passes/{other}", ()))} - gone
         if not more:
             return gone
         gone |= more
@@ -108,10 +109,6 @@ def test_passes_run_in_the_order_of_their_phases() -> None:
 def test_an_installed_package_brings_a_feature(tmp_path: Path) -> None:
     """Its option is a keyword and a flag, and its pass runs in its phase."""
     (tmp_path / "shout.py").write_text(SHOUT)
-    info = tmp_path / "shout-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
     code = (
         "import onnx_migrate\n"
         "path = 'fixtures/conv_relu_upsample_opset9.onnx'\n"
@@ -119,8 +116,38 @@ def test_an_installed_package_brings_a_feature(tmp_path: Path) -> None:
         "report = onnx_migrate.migrate(path, shout=True, verify=False).report\n"
         "assert 'shout' in report.passes and '--shout' in report.command, report.command\n"
     )
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=with_shout(tmp_path), check=True)
+
+
+@pytest.mark.cold  # features are loaded at the start of a process
+def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "shout.py").write_text("raise KeyError('volume')\n")
+    command = [
+        sys.executable,
+        "-m",
+        "onnx_migrate",
+        "fixtures/conv_relu_upsample_opset9.onnx",
+        str(tmp_path / "o.onnx"),
+    ]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=with_shout(tmp_path), capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "onnx-migrate: plugin-failed: the feature 'shout' (shout:FEATURE), which is installed, cannot be loaded:"
+        " KeyError: 'volume' (fix it, or uninstall the package)\n"
+    )
+    assert not (tmp_path / "o.onnx").exists()
+
+
+def with_shout(folder: Path) -> dict[str, str]:
+    """Return an environment in which a package of this folder brings the feature of its module `shout`."""
+    info = folder / "shout-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
 
 SHOUT = '''

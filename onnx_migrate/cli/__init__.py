@@ -20,6 +20,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         from onnx_migrate.cli.stop_signals import end_on_signals, ignore_interrupts
+        from onnx_migrate.errors import UsageError
 
         end_on_signals()
         from onnx_migrate.cli.app import run
@@ -30,6 +31,9 @@ def main() -> None:
         sys.exit(130)
     except (OSError, ImportError, MemoryError, SystemError) as error:
         sys.exit(f"onnx-migrate: failed: its modules cannot be loaded: {str(error) or 'memory is exhausted'}")
+    except UsageError as error:  # the options of installed features are read before any command
+        print(f"onnx-migrate: {error.code}: {error.with_hint}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
     try:
         run()
     finally:

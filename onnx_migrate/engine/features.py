@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from onnx_migrate.installed import load_installed
 from onnx_migrate.safe_open.paths import submodules
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ class Feature:
 
     `options` is a frozen dataclass whose fields are declared with `onnx_migrate.declared.option`. `build` gets the options of a
     migration and returns passes with their phases, all of them in `phases`. It raises UsageError for options that contradict.
-    `modules` are the modules that register passes, relative to the package of the feature. `needs` are features whose code this
-    one imports.
+    `modules` are the modules that register passes, relative to the package of the feature.
     """
 
     name: str
@@ -77,7 +76,6 @@ class Feature:
     phases: Collection[Phase]
     options: type | None = None
     modules: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
 
     @property
     def package(self) -> str:
@@ -90,8 +88,7 @@ def features() -> tuple[Feature, ...]:
     """Return the features of this distribution by name, then the installed ones by name."""
     names = filter(_has_feature, submodules(importlib.import_module(PASSES)))
     own = [importlib.import_module(f"{PASSES}.{name}.feature").FEATURE for name in names]
-    installed = [point.load() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
-    return (*sorted(own, key=lambda feature: feature.name), *installed)
+    return (*sorted(own, key=lambda feature: feature.name), *load_installed(GROUP, "feature").values())
 
 
 def _has_feature(name: str) -> bool:

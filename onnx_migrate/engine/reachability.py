@@ -12,7 +12,7 @@ from onnx_migrate.engine.pipeline import Pipeline
 from onnx_migrate.engine.steps.lift import Lift
 from onnx_migrate.engine.steps.lower import OLDEST
 from onnx_migrate.engine.steps.lower_model import lower_model
-from onnx_migrate.engine.steps.step_modules import load_installed
+from onnx_migrate.engine.steps.step_modules import load_plugins
 from onnx_migrate.engine.steps.step_visitor import LoweringRefusal
 from onnx_migrate.engine.validity import accepted
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
@@ -79,7 +79,7 @@ def find_reachable_domains(
 
     Raises UsageError for a plug-in that cannot be loaded.
     """
-    load_installed()
+    load_plugins()
     domains = {entry.domain for owner in owners(model.proto) for entry in owner.opset_import} - {
         "",
         "ai.onnx",

@@ -61,5 +61,4 @@ FEATURE = Feature(
     ),
     options=IntegerOptions,
     modules=("int32",),
-    needs=("precision",),
 )

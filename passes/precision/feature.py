@@ -131,5 +131,4 @@ FEATURE = Feature(
     ),
     options=PrecisionOptions,
     modules=("precision",),
-    needs=("targets",),
 )

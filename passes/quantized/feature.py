@@ -54,5 +54,4 @@ FEATURE = Feature(
     phases=(Phase.REWRITE,),
     options=QuantizedOptions,
     modules=("dequantized", "quantized_as_pairs", "quantized_pairs"),
-    needs=("standard",),
 )

@@ -56,5 +56,4 @@ FEATURE = Feature(
     ),
     options=TargetOptions,
     modules=("fit_forms", "fit_operators", "runtime_limits"),
-    needs=("ir_version", "quantized", "resize", "standard"),
 )

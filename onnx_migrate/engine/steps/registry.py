@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onnx_migrate.engine.steps.step import Direction, Step
-from onnx_migrate.engine.steps.step_modules import import_package, load_installed
+from onnx_migrate.engine.steps.step_modules import import_package, load_plugins
 from onnx_migrate.standard.schema import forget_schemas, is_onnx, schema_cache, versions
 
 __all__ = ["StepTable", "decomposition_of", "foreign_domains", "next_step", "register", "step_at", "steps"]
@@ -63,7 +63,7 @@ class StepTable:
             return
         for package in packages:
             import_package(package)
-        load_installed()
+        load_plugins()
         self._packages.pop(direction, None)  # only now: another thread must not see a part of the table
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import entry_points
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.installed import load_installed
 from onnx_migrate.safe_open.paths import submodules
 
-__all__ = ["ENTRY_POINT_GROUP", "import_package", "import_steps", "load_installed"]
+__all__ = ["ENTRY_POINT_GROUP", "import_package", "import_steps", "load_plugins"]
 
 ENTRY_POINT_GROUP = "onnx_migrate.adapters"
 """Each entry point of the group names a module, which registers the steps of custom domains as it is imported."""
@@ -24,23 +24,12 @@ def import_package(name: str) -> None:
 
 
 @cache
-def load_installed() -> tuple[str, ...]:
+def load_plugins() -> tuple[str, ...]:
     """Import the modules that installed packages name as plug-ins with steps, and return their names.
 
     Raises UsageError, code `plugin-failed`, for one that cannot be imported.
     """
-    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: point.name)
-    for point in points:
-        try:
-            point.load()
-        except Exception as error:  # noqa: PERF203 - what a module raises as it is imported
-            raise UsageError(
-                f"the plug-in {point.name!r} ({point.value}), which is installed, cannot be loaded: {type(error).__name__}:"
-                f" {error}",
-                code="plugin-failed",
-                hint="fix it, or uninstall the package",
-            ) from error
-    return tuple(point.name for point in points)
+    return tuple(load_installed(ENTRY_POINT_GROUP, "plug-in"))
 
 
 def import_steps(modules: Iterable[str]) -> None:
