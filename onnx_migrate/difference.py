@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from onnx_migrate import files
+from onnx_migrate.cached import cached_property
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.diff import BodyDiff, body_diffs
@@ -106,7 +107,7 @@ class MatchedModels:
             ),
         )
 
-    @property
+    @cached_property
     def difference(self) -> Difference:
         """The differences of the models; it does not keep the models themselves."""
         entries = tuple(chain.from_iterable(body.entries for body in self.bodies))

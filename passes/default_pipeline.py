@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnx_migrate.core_options import CoreOptions
 from onnx_migrate.declared import declared
 from onnx_migrate.engine.features import Phase, Placed, passes_in
-from onnx_migrate.engine.pass_infra import Pass, installed_passes, register_default_pipeline
+from onnx_migrate.engine.pass_infra import Pass, installed_passes
 
 from .cleanup import Cleanup
 from .declared_shapes import DeclaredShapes
@@ -20,7 +20,6 @@ _FOR_HEADER = (Phase.PART, Phase.IR_VERSION, Phase.USER)
 """The phases of a migration that asks for no other graph: the part that the user wants does not change."""
 
 
-@register_default_pipeline
 def default_pipeline(options: CoreOptions) -> list[Pass]:
     """Return the passes that these options ask for, and those of other distributions before the simplifier.
 

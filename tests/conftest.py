@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
@@ -70,7 +69,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run all rows of all tests, in all settings, and tests that take long",
     )
-    parser.addoption("--every", type=int, help=argparse.SUPPRESS)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,7 +30,6 @@ __all__ = [
     "installed_passes",
     "package_of",
     "passes_on_request",
-    "register_default_pipeline",
     "register_pass",
 ]
 
@@ -88,7 +87,6 @@ REGISTERED: dict[str, type[Pass]] = {}
 """The passes of this distribution whose modules are imported, by name; `pass_registry` imports the others."""
 _packages: dict[type[Pass], str] = {}
 """The distributions of installed passes that are classes."""
-_default: list[Callable[[Any], list[Pass]]] = []
 
 
 def register_pass(cls: type[Pass]) -> type[Pass]:
@@ -104,20 +102,11 @@ def is_builtin(item: object) -> bool:
     return type(item) in REGISTERED.values()
 
 
-def register_default_pipeline(
-    build: Callable[[Any], list[Pass]],
-) -> Callable[[Any], list[Pass]]:
-    """Register the function that builds the default pipeline; a decorator for one function of this package."""
-    if _default:
-        raise ValueError("there are two default pipelines")
-    _default.append(build)
-    return build
-
-
 def default_passes(options: Any) -> list[Pass]:
     """Return the passes of the default pipeline in their order, including passes of other distributions."""
-    importlib.import_module("onnx_migrate.passes.default_pipeline")
-    return _default[0](options)
+    module = importlib.import_module("onnx_migrate.passes.default_pipeline")
+    passes: list[Pass] = module.default_pipeline(options)
+    return passes
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import onnx
 
 from onnx_migrate.errors import Where
-from onnx_migrate.facts.scope import scopes
-from onnx_migrate.model.graphs import node_label
+from onnx_migrate.model.graphs import bodies, node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.body_view import BodyView, NodeMark, body_view
 from onnx_migrate.rewrite.change_log import Change
@@ -28,17 +26,15 @@ def planned_bodies(model: Model, changes: Iterable[Change], refused: Iterable[Wh
             marks.setdefault((change.where.scope, name), NodeMark(place))
     # A refused node has no change.
     blocked = {(where.scope, where.node) for where in refused}
-    proto = model.proto
-    tops = scopes(proto, model.weights, result_ir_version=proto.ir_version)
-    for scope in chain.from_iterable(top.nested() for top in tops):
-        path = scope.path
+    for located in bodies(model.proto):
+        path = located.path
 
         def mark_of(node: onnx.NodeProto, path: str = path) -> NodeMark | None:
             if (path, node_label(node)) in blocked:
                 return NodeMark(_NO_CHANGE, "blocked")
             return next((marks[path, name] for name in node.output if (path, name) in marks), None)
 
-        view = body_view(path, scope.body, mark_of)
+        view = body_view(path, located.body, mark_of)
         # Sub-graphs without a change would only fill the page.
         if path == "graph" or view.changed:
             yield view

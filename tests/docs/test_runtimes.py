@@ -10,6 +10,7 @@ from onnx_migrate.standard.targets import known_names, milestones, shipped, tabl
 from tests.support.targets import targets_of
 from tools.pages.runtime_sections import contents, known, operator_states, section, span
 from tools.pages.runtimes_page import PAGE, page
+from tools.pages.step_pages import slug
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -37,10 +38,7 @@ def test_every_row_is_on_the_page(name: str) -> None:
 
 def test_the_contents_lead_to_each_section() -> None:
     text = page()
-    headings = {
-        re.sub(r"[^\w\- ]", "", found.lower()).replace(" ", "-")
-        for found in re.findall(r"^## (.*)$", text, re.M)
-    }
+    headings = {slug(heading) for heading in re.findall(r"^## (.*)$", text, re.M)}
     links = re.findall(r"\]\(#([^)]*)\)", contents(tables()))
     assert len(links) == len(tables())
     assert set(links) <= headings

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 
 from onnx_migrate.standard.targets import Table, Target, milestones
 from onnx_migrate.standard.targets.rows import OperatorSupport, Range, ReleaseRow, Values
+from tools.pages.step_pages import slug
 
 __all__ = ["Sources", "contents", "known", "operator_states", "ordered", "section", "span"]
 
@@ -23,7 +23,7 @@ def contents(tables: Iterable[Table]) -> str:
         releases = f"{first.since} to {table.newest or last.since}" if first.since else ""
         opsets = _both(_opset(first), _opset(last))
         versions = _both(_cell(first.ir_version), _cell(last.ir_version))
-        cells = (f"[{table.title}](#{_anchor(table.title)})", f"`{table.name}`", releases, opsets, versions)
+        cells = (f"[{table.title}](#{slug(table.title)})", f"`{table.name}`", releases, opsets, versions)
         lines.append(f"| {' | '.join(cells)} | {operator_states(milestones(table)[-1])} | {known(table)} |")
     return "\n".join(lines) + "\n"
 
@@ -226,7 +226,3 @@ def _cell(number: int | None) -> str:
 
 def _both(first: str, last: str) -> str:
     return first if first == last else f"{first or '?'} … {last or '?'}"
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
