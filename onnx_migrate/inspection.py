@@ -34,6 +34,7 @@ from onnx_migrate.engine.steps.step_modules import import_steps
 from onnx_migrate.errors import LoadError, MigrateError, UsageError, Where
 from onnx_migrate.facts.onnx_inference import remembering
 from onnx_migrate.files.reading import from_file
+from onnx_migrate.json_form import json_of, selects
 from onnx_migrate.model.graphs import Body, bodies, called, function_key, node_label, stored_weights
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
@@ -43,7 +44,6 @@ from onnx_migrate.options import Options
 from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.remedies import remedies, tried_advice
 from onnx_migrate.report import ModelSummary, Report
-from onnx_migrate.report.json_form import json_of, selects
 from onnx_migrate.report.selections import version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect

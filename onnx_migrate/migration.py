@@ -25,21 +25,20 @@ from onnx_migrate.errors import (
 )
 from onnx_migrate.files import GivenModel as M
 from onnx_migrate.migration_result import Migration
-from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options
 from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.process import OutOfTime, heard_by, stoppable
 from onnx_migrate.process.progress import OWN_STAGES, Reporter
 from onnx_migrate.report import ModelSummary, PartialReport, Report
+from onnx_migrate.report.feature_values import recorded_values
 from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.rewrite.part import Rest
-from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
-from onnx_migrate.verdicts import NumberRanges, PrecisionChange, RuntimeProof
+from onnx_migrate.verdicts import RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
 from onnx_migrate.verify import Settings, ready_worker
 from onnx_migrate.verify.other_runtimes.places import asked_for
@@ -165,16 +164,13 @@ class _Run:
             verification=proof.verdict if proof else None,
             dynamic=proof.dynamic if proof else None,
             proved_in=proofs,
-            dims=log.fact(DimPlan, "", "") or DimPlan(),
-            simplified=log.fact(Simplification, "", ""),
             seconds=self.clock.seconds,
             request=self.request,
             effects=tuple(log.facts_of(PassEffect)),
             operators_known=knowledge,
-            ranges=log.fact(NumberRanges, "", ""),
-            precision=log.fact(PrecisionChange, "", ""),
             header_only=not log.changes and differ_in_header_alone(original, result.model),
             same=not log.changes and files.equal(original, result.model),
+            **recorded_values(log),
         )
         rest = log.fact(Rest, "", "")
         return Migration(report, original, result.model, rest.model if rest else None)

@@ -11,7 +11,7 @@ import pytest
 
 from onnx_migrate.comparison import compare
 from onnx_migrate.errors import InvalidModel, LoadError, UsageError
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify.prover import Prover
 

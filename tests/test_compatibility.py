@@ -22,8 +22,8 @@ from onnx_migrate.compatibility import (
 from onnx_migrate.engine.incompatibility import Incompatibility
 from onnx_migrate.errors import CannotMigrate, MigrateError, Where
 from onnx_migrate.facts.node_form import node_forms
+from onnx_migrate.json_form import json_of
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.report.json_form import json_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.standard.targets import Target, Targets, holds, milestones, resolve, shipped, tables
 from tests.harness import model

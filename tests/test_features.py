@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from onnx_migrate.declared import declared
 from onnx_migrate.engine.features import Feature, Phase, features, passes_in
 from onnx_migrate.options import Options
 from onnx_migrate.pipelines import default_pipeline
+from onnx_migrate.report.data import ReportData
 from tests.support.paths import ROOT
 from tests.test_architecture import ALLOWED
+from tools.pages.option_types import OPTIONS, VALUES, option_text, value_text
 
 OWN: Mapping[str, Feature] = {feature.name: feature for feature in features()}
 
@@ -107,21 +110,26 @@ def test_passes_run_in_the_order_of_their_phases() -> None:
 
 
 def test_an_installed_package_brings_a_feature(tmp_path: Path) -> None:
-    """Its option is a keyword and a flag, and its pass runs in its phase."""
-    (tmp_path / "shout.py").write_text(SHOUT)
+    """Its option is a keyword and a flag, its pass runs in its phase, and its value is in all forms of the report."""
     code = (
-        "import onnx_migrate\n"
+        "import onnx_migrate\nfrom onnx_migrate import files\n"
         "path = 'fixtures/conv_relu_upsample_opset9.onnx'\n"
         "assert 'shout' not in onnx_migrate.default_pipeline().names\n"
         "report = onnx_migrate.migrate(path, shout=True, verify=False).report\n"
         "assert 'shout' in report.passes and '--shout' in report.command, report.command\n"
+        "assert report.volume.decibels == 90 and report.as_dict()['volume'] == {'decibels': 90}\n"
+        "assert 'shouting: at 90 dB' in report.text(), report.text()\n"
+        "assert 'shouting\\n  [90] decibels' in report.text(verbose=True), report.text(verbose=True)\n"
+        "page = report.viewed(files.load(path)).html()\n"
+        "assert '<h2>Shouting</h2>' in page and 'This node shouts.' in page\n"
+        "assert onnx_migrate.migrate(path, verify=False).report.as_dict()['volume'] is None\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=with_shout(tmp_path), check=True)
 
 
 @pytest.mark.cold  # features are loaded at the start of a process
 def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "shout.py").write_text("raise KeyError('volume')\n")
+    broken = "raise KeyError('volume')\n"
     command = [
         sys.executable,
         "-m",
@@ -130,7 +138,7 @@ def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_p
         str(tmp_path / "o.onnx"),
     ]
     ended = subprocess.run(
-        command, cwd=ROOT, env=with_shout(tmp_path), capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=with_shout(tmp_path, broken), capture_output=True, text=True, check=False
     )
 
     assert ended.returncode == 2
@@ -139,15 +147,6 @@ def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_p
         " KeyError: 'volume' (fix it, or uninstall the package)\n"
     )
     assert not (tmp_path / "o.onnx").exists()
-
-
-def with_shout(folder: Path) -> dict[str, str]:
-    """Return an environment in which a package of this folder brings the feature of its module `shout`."""
-    info = folder / "shout-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
 
 SHOUT = '''
@@ -174,13 +173,40 @@ def build(options):
             name: ClassVar[str] = "shout"
 
             def run(self, model, log):
+                from shout_report import Volume
+
                 model.proto.doc_string = "SHOUT"
+                log.record_fact("", "", Volume(90))
                 return model
 
         yield Phase.REWRITE, Shout()
 
 
-FEATURE = Feature("shout", build, phases=(Phase.REWRITE,), options=ShoutOptions)
+FEATURE = Feature("shout", build, phases=(Phase.REWRITE,), options=ShoutOptions, report="shout_report")
+'''
+
+SHOUT_REPORT = '''
+"""What a report says on it."""
+from dataclasses import dataclass
+
+from onnx_migrate.reported import Outline, reported
+
+
+@dataclass(frozen=True)
+class Volume:
+    decibels: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShoutReport:
+    volume: Volume | None = reported(
+        Volume, None, "shouting", summary=lambda volume: f"at {volume.decibels} dB",
+        details=lambda volume: [f"[{volume.decibels}] decibels"] * 2,
+        outline=lambda volume: Outline(frozenset({"/relu/Relu"}), "This node shouts.", "loud"),
+    )
+
+
+REPORT = ShoutReport
 '''
 
 
@@ -189,3 +215,26 @@ def test_the_core_and_each_feature_share_no_option() -> None:
 
     assert len(names) == len(set(names))
     assert all(f"{name}: " in str(onnx_migrate.migrate.__doc__) for name in names)
+
+
+def with_shout(folder: Path, feature: str = SHOUT) -> dict[str, str]:
+    """Return an environment in which a package of this folder brings the feature of its module `shout`."""
+    (folder / "shout.py").write_text(feature)
+    info = folder / "shout-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
+    (folder / "shout_report.py").write_text(SHOUT_REPORT)
+    (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+
+
+def test_the_stubs_for_type_checkers_are_up_to_date() -> None:
+    assert OPTIONS.read_text(encoding="utf-8") == option_text(), "run python -m tools.pages.option_types"
+    assert VALUES.read_text(encoding="utf-8") == value_text(), "run python -m tools.pages.option_types"
+
+
+def test_the_core_and_each_feature_share_no_value_of_the_report() -> None:
+    own = [field.name for feature in OWN.values() if feature.reported for field in fields(feature.reported)]
+
+    assert len(own) == len(set(own))
+    assert not {*own} & set(vars(ReportData).get("__annotations__", ()))

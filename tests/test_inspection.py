@@ -14,7 +14,7 @@ from onnx_migrate import migrate
 from onnx_migrate.compatibility import Support
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.inspection import Operator, inspect
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.standard.targets import known_names
 from tests.support.small_model import FAST, UPSAMPLE, small
 

@@ -83,11 +83,13 @@ def sources() -> set[str]:
     }
     programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
     templates = {
-        f"onnx_migrate/report/html/{name}.html.jinja" for name in ("inspection", "report", "two_models")
+        f"onnx_migrate/report/html/{name}.html.jinja"
+        for name in ("details", "inspection", "report", "two_models")
     }
     texts = {
         "onnx_migrate/py.typed",
         "onnx_migrate/options.pyi",
+        "onnx_migrate/report/feature_values.pyi",
         "onnx_migrate/explanation/step_examples.txt",
     }
     data = texts | templates | programs

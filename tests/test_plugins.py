@@ -184,7 +184,7 @@ with pytest.raises(ValueError, match="needs the versions"):
 def test_an_inspection_plans_the_domains_that_a_plug_in_knows() -> None:
     passes(
         """
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate import inspect
 
 assert inspect(ASK).domains == ()

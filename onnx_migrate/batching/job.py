@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from onnx_migrate.json_form import SCHEMA_VERSION, json_of
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.failure import Failure
-from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
 
 __all__ = [
     "FAILED",

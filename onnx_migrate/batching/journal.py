@@ -16,8 +16,8 @@ from onnx_migrate.engine.pass_infra import Pass, is_builtin
 from onnx_migrate.errors import saving
 from onnx_migrate.files.atomic_file import NewFile, remove_leftovers
 from onnx_migrate.files.equality import file_digest
+from onnx_migrate.json_form import json_of
 from onnx_migrate.model.model import Model
-from onnx_migrate.report.json_form import json_of
 from onnx_migrate.report.request import tool_versions
 from onnx_migrate.safe_open import open_regular
 from onnx_migrate.standard.targets import resolve

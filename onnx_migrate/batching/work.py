@@ -22,6 +22,7 @@ from onnx_migrate.batching.job import (
 from onnx_migrate.batching.journal import content, key, whole, written
 from onnx_migrate.declared import current_names
 from onnx_migrate.errors import InvalidModel, MigrateError, SaveError
+from onnx_migrate.json_form import SCHEMA_VERSION
 from onnx_migrate.messages import collected_remarks, remark
 from onnx_migrate.migration import Migration, migrate
 from onnx_migrate.model.model import Model
@@ -29,7 +30,6 @@ from onnx_migrate.model.validity.equations import equation_faults
 from onnx_migrate.options import Options
 from onnx_migrate.process import stoppable
 from onnx_migrate.report.failure import Failure, exit_code
-from onnx_migrate.report.json_form import SCHEMA_VERSION
 from onnx_migrate.safe_open.transfers import seconds_for_transfers, transfers_within
 from onnx_migrate.url import is_url
 from onnx_migrate.verify.prover import Prover

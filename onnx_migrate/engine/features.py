@@ -1,4 +1,4 @@
-"""The features of a migration: each is a folder with its options and its passes, and the core knows none by name.
+"""The features of a migration: each is a folder with its options, passes and parts of the report, and the core names none.
 
 A feature is a folder of `onnx_migrate.passes` with a module `feature` that has a `FEATURE`, or an installed package with an
 entry point of the group `onnx_migrate.features` that leads to one. This module imports neither onnx nor a pass: options are
@@ -68,7 +68,9 @@ class Feature:
 
     `options` is a frozen dataclass whose fields are declared with `onnx_migrate.declared.option`. `build` gets the options of a
     migration and returns passes with their phases, all of them in `phases`. It raises UsageError for options that contradict.
-    `modules` are the modules that register passes, relative to the package of the feature.
+    `modules` are the modules that register passes, relative to the package of the feature. `report` is the module that declares
+    what a report says on the feature: its `REPORT` is a frozen dataclass whose fields are declared with
+    `onnx_migrate.reported.reported`. "" is a feature without values of its own in the report.
     """
 
     name: str
@@ -76,11 +78,19 @@ class Feature:
     phases: Collection[Phase]
     options: type | None = None
     modules: tuple[str, ...] = ()
+    report: str = ""
 
     @property
     def package(self) -> str:
         """The package of the folder."""
         return self.build.__module__.rpartition(".")[0]
+
+    @property
+    def reported(self) -> type | None:
+        """The class with the values that the feature adds to a report, None if it adds none."""
+        # An installed feature may be one module without a package.
+        name = ".".join(filter(None, (self.package, self.report)))
+        return importlib.import_module(name).REPORT if self.report else None
 
 
 @cache

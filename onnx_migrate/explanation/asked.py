@@ -15,8 +15,8 @@ from onnx_migrate.explanation.near import near_error_texts, near_names, operator
 from onnx_migrate.explanation.operators import OperatorSteps, operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
 from onnx_migrate.explanation.step_examples import step_example
+from onnx_migrate.json_form import selects
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts, find
 from onnx_migrate.standard.targets import Table
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from onnx_migrate.explanation.facts import Facts, facts_of
-from onnx_migrate.report.json_form import selects
+from onnx_migrate.json_form import selects
 from onnx_migrate.standard.error_texts import ErrorText, Mend, RecognisedText, Sentence
 
 __all__ = ["Explanation", "Remedy", "explanation_of", "filled", "page_of"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.engine.steps.step import Direction, Step
 from onnx_migrate.explanation.operator_facts import canonical, operator_facts
-from onnx_migrate.report.json_form import selects
+from onnx_migrate.json_form import selects
 from onnx_migrate.standard.schema import versions
 
 __all__ = ["OperatorSteps", "StepLine", "operator_steps", "step_heading"]

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from onnx_migrate.json_form import selects
 from onnx_migrate.report.codes import CODES, GROUPS
-from onnx_migrate.report.json_form import selects
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.targets import known_names, shipped
 

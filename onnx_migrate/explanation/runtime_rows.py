@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.report.json_form import selects
+from onnx_migrate.json_form import selects
 from onnx_migrate.standard.targets import Table, Target, resolve
 from onnx_migrate.standard.targets.rows import FaultRow, ReleaseRow
 from onnx_migrate.standard.targets.wording import understand

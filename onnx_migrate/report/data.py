@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import onnx
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.model.dims.plan import DimPlan
+from onnx_migrate.json_form import Seconds
 from onnx_migrate.model.graphs import bodies, stored_weights
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
-from onnx_migrate.report.json_form import Seconds
+from onnx_migrate.report.feature_values import SECTIONS, FeatureValues
 from onnx_migrate.report.operator_table import OperatorRow, operator_table
 from onnx_migrate.report.request import Request
 from onnx_migrate.report.result_view import ResultView
+from onnx_migrate.reported import Outline, Section
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.rewrite.operator_counts import PassEffect, operator_counts
-from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.targets import OperatorKnowledge
-from onnx_migrate.verdicts import DynamicProof, NumberRanges, PrecisionChange, RuntimeProof, Verdict
+from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
 
 __all__ = ["AS_DECLARED", "INEXACT", "FileBytes", "ModelSummary", "ReportData"]
 
@@ -85,21 +85,19 @@ _Same = TypeVar("_Same", bound="ReportData")
 
 
 @dataclass(frozen=True)
-class ReportData:
+class ReportData(FeatureValues):
     """The changes of a migration, node by node, and the results of its verification.
 
     `verification` is the verdict on the result, and `dynamic` the result of running it at other sizes; None without these runs.
-    `proved_in` has the outcome of running the result in each runtime of `prove_in`. `dims` are the axes of inputs that became
-    dynamic. `simplified` has the operators before and after the simplifier, None if it changed nothing. `seconds` holds the
-    duration of each stage. `header_only` is true if the result differs only in IR version, unused imports and annotations, so
-    that the graph is unchanged. `request` holds the options of the migration. `effects` counts the nodes that each pass added
-    and removed.
+    `proved_in` has the outcome of running the result in each runtime of `prove_in`. `seconds` holds the duration of each stage.
+    `header_only` is true if the result differs only in IR version, unused imports and annotations, so that the graph is
+    unchanged. `request` holds the options of the migration. `effects` counts the nodes that each pass added and removed. Each
+    feature adds values of its own (`FeatureValues`).
 
     `file_bytes` are the sizes of the model's files before and after. It is None if the result was not written, or a size is
-    unknown. For each target runtime, `operators_known` says how we know that it supports the result's operators. `ranges` are
-    the ranges of the nodes' values. It is None if the migration kept the precision, or ran no model. `precision` is the effect
-    of a change of precision, None without one. `same` is true if the result equals the original, weights included. `view` is
-    the part of the result that a page draws, None unless `viewed` added it; JSON does not have it.
+    unknown. For each target runtime, `operators_known` says how we know that it supports the result's operators. `same` is
+    true if the result equals the original, weights included. `view` is the part of the result that a page draws, None unless
+    `viewed` added it; JSON does not have it.
     """
 
     model: str
@@ -111,16 +109,12 @@ class ReportData:
     verification: Verdict | None = None
     dynamic: DynamicProof | None = None
     proved_in: tuple[RuntimeProof, ...] = ()
-    dims: DimPlan = field(default_factory=DimPlan)
-    simplified: Simplification | None = None
     seconds: Mapping[str, Seconds] = field(default_factory=dict)
     header_only: bool = False
     request: Request | None = None
     effects: tuple[PassEffect, ...] = ()
     file_bytes: FileBytes | None = None
     operators_known: tuple[OperatorKnowledge, ...] = ()
-    ranges: NumberRanges | None = None
-    precision: PrecisionChange | None = None
     same: bool = False
     view: ResultView | None = field(default=None, repr=False, compare=False)
 
@@ -130,6 +124,20 @@ class ReportData:
         return operator_table(
             dict(self.before.operators), dict(self.after.operators), self.changes, self.effects
         )
+
+    @property
+    def recorded(self) -> Iterator[tuple[Section, Any]]:
+        """The values that passes of features recorded, each with how a report shows it."""
+        for section in SECTIONS:
+            value = getattr(self, section.name)
+            if value is not None:
+                yield section, value
+
+    @property
+    def outline(self) -> Outline | None:
+        """The nodes that a page marks in the graph of the result: those of the first feature that marks any."""
+        outlines = (section.outline(value) for section, value in self.recorded if section.outline)
+        return next(outlines, None)
 
     def saved(self: _Same, output: str | None, *flags: str) -> _Same:
         """Return the report of a result saved to `output`, with these flags of the command line."""

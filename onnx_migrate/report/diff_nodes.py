@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import AttributeProto
 
+from onnx_migrate.json_form import selects
 from onnx_migrate.model.matching import Matching, attribute_key
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.report.tensor_text import same_tensor, tensor_text
@@ -66,6 +67,9 @@ class DiffEntry:
                 yield f"+  {new.pop(text.split(' ')[0])}"
         for text in new.values() if self.title else self.added:
             yield f"+  {text}" if self.title else f"+{text}"
+
+
+selects(DiffEntry, "body subject title removed added")
 
 
 @dataclass(frozen=True)

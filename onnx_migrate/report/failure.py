@@ -9,9 +9,9 @@ from typing import Literal
 
 from onnx_migrate.errors import InvalidModel, LoadError, MigrateError, UsageError, VerificationFailed, Where
 from onnx_migrate.facts.scope import scopes
+from onnx_migrate.json_form import Seconds
 from onnx_migrate.model.model import Model
 from onnx_migrate.report.data import ModelSummary
-from onnx_migrate.report.json_form import Seconds
 from onnx_migrate.report.node_version import node_version
 from onnx_migrate.report.request import Request
 from onnx_migrate.rewrite.change_log import Change, ChangeLog, Note

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from onnx_migrate.json_form import json_of
 from onnx_migrate.report.data import ReportData
-from onnx_migrate.report.json_form import json_of
 
 __all__ = ["Report"]
 

@@ -9,21 +9,20 @@ import onnx
 
 from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
-from onnx_migrate.model.dims.plan import DynamicDim
+from onnx_migrate.json_form import SCHEMA_VERSION, Seconds, Version, selects
 from onnx_migrate.model.interface import Port
 from onnx_migrate.options import Options
 from onnx_migrate.report.changed_nodes import node_after, node_before, shown_constants, shown_helpers
 from onnx_migrate.report.data import ModelSummary, ReportData
-from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.failure import Failure
-from onnx_migrate.report.json_form import SCHEMA_VERSION, Seconds, Version, selects
+from onnx_migrate.report.feature_values import SECTIONS
 from onnx_migrate.report.operator_table import OperatorRow, OperatorStep
 from onnx_migrate.report.request import tool_versions
+from onnx_migrate.reported import Section
 from onnx_migrate.rewrite.change_log import Change, Note
-from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
 from onnx_migrate.standard.targets.knowledge import UnknownOperator
-from onnx_migrate.verdicts import Comparison, PrecisionChange, RuntimeProof, Side, Verdict
+from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
 
 __all__ = ["AskedFor", "Tool", "version"]
 
@@ -83,13 +82,17 @@ def _seconds_of_proof(proof: RuntimeProof) -> Seconds:
     return proof.seconds
 
 
+def _key(section: Section) -> str:
+    """Return the entry that prints the value of a feature."""
+    return f"{section.name}={section.name}.{section.json}" if section.json else section.name
+
+
 selects(
     ReportData,
-    """schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
-    proved_in dims=dims.dims simplified header_only seconds operators_known ranges precision""",
+    f"""schema_version tool model request outcome before after operators file_bytes passes changes notes verification dynamic
+    proved_in header_only seconds operators_known {" ".join(map(_key, SECTIONS))}""",
     schema_version=version, tool=_tool, request=_asked_for,
 )  # fmt: skip
-selects(PrecisionChange, "* kept_bytes operators reasons lines")
 selects(
     Failure,
     """schema_version model outcome
@@ -112,10 +115,7 @@ selects(
     helper_nodes{operator domain version inputs outputs attributes} constants reason exactness""",
     before=node_before, after=node_after, helper_nodes=shown_helpers, constants=shown_constants,
 )  # fmt: skip
-selects(DiffEntry, "body subject title removed added")
 selects(Note, "step=pass_name code message subject severity")
-selects(DynamicDim, "input axis symbol size=frozen batch=is_batch")
-selects(Simplification, "before after done")
 selects(
     Target,
     """request name title=table.title release? opset oldest_opset=oldest ir_version measured later_than_table=later

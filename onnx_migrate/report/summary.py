@@ -131,8 +131,9 @@ def _changes(report: ReportData) -> Iterator[str]:
         groups.setdefault((change.operators, change.reason), []).append(change)
     for (operators, reason), members in groups.items():
         yield f"  [green]{markup_of(operators)}[/]{times(members)}{grade(members)}: {markup_of(_cut(reason))}"
-    if report.simplified is not None and report.simplified.done:
-        yield f"  [green]simplify[/]: {markup_of(_cut(str(report.simplified)))}"
+    for section, value in report.recorded:
+        if text := section.summary(value):
+            yield f"  [green]{markup_of(section.title)}[/]: {markup_of(_cut(text))}"
 
 
 def change_notes(report: ReportData) -> list[Note]:

@@ -22,7 +22,7 @@ from onnx_migrate.report.verdict_text import (
 )
 from onnx_migrate.report.writer import Writer
 from onnx_migrate.rewrite.change_log import Change, Note
-from onnx_migrate.verdicts import DynamicProof, PrecisionChange, RuntimeProof, Verdict
+from onnx_migrate.verdicts import DynamicProof, RuntimeProof, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,8 +68,8 @@ def _full(report: ReportData, arrow: str, writer: Writer) -> None:
     if report.notes:
         writer.head("notes")
         _notes(report.notes, writer)
-    if report.precision is not None:
-        _kept_nodes(report.precision, writer)
+    for section, value in report.recorded:
+        _details(section.title, section.details(value), writer)
     if report.dynamic is not None:
         _dynamic(report.dynamic, writer)
     if report.verification is not None:
@@ -111,11 +111,11 @@ def _notes(notes: Iterable[Note], writer: Writer) -> None:
         )
 
 
-def _kept_nodes(change: PrecisionChange, writer: Writer) -> None:
-    """Print a line for each node and each weight that keeps its type."""
-    lines = list(change.node_lines)
+def _details(title: str, details: Iterable[str], writer: Writer) -> None:
+    """Print the lines on the value of a feature below their title, if there are any."""
+    lines = list(details)
     if lines:
-        writer.head(f"nodes and weights that stay in {change.old_type}")
+        writer.head(title)
     for line in lines:
         writer.line(f"  {markup_of(line)}")
 

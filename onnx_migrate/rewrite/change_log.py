@@ -128,7 +128,8 @@ class ChangeLog:
     facts: dict[tuple[type, str, str], Any] = field(default_factory=dict)
     """Facts that a pass records about a node for later passes, by type of the fact, path of the scope, and first output.
 
-    Reports do not show facts, and passes decide by facts only, never by the text of a change or note."""
+    A report shows the facts on the whole model that features declare (`onnx_migrate.reported`). Passes decide by facts only,
+    never by the text of a change or note."""
 
     def record_fact(self, scope: str, output: str, fact: object) -> None:
         """Record `fact` of the node in `scope` with this first output; it replaces an earlier one of its type."""

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from onnx_migrate.verdicts.comparison import Comparison, Element, Histogram, RoundedOutput, beyond_limit
 from onnx_migrate.verdicts.metrics import OutputMetrics
-from onnx_migrate.verdicts.precision_change import (
-    KeptNode,
-    KeptOperator,
-    KeptReason,
-    PrecisionChange,
-    WideWeight,
-)
-from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verdicts.runtime_proof import PASSING, RuntimeProof, Side, outcome_of, proofs_text
 from onnx_migrate.verdicts.verdict import (
     Blocker,
@@ -38,15 +30,9 @@ __all__ = [
     "FeedNote",
     "FirstDifference",
     "Histogram",
-    "KeptNode",
-    "KeptOperator",
-    "KeptReason",
     "Kind",
     "LoadFailure",
-    "NodeRange",
-    "NumberRanges",
     "OutputMetrics",
-    "PrecisionChange",
     "RoundedOutput",
     "RuntimeProof",
     "Side",
@@ -55,7 +41,6 @@ __all__ = [
     "Trial",
     "ValueDistance",
     "Verdict",
-    "WideWeight",
     "beyond_limit",
     "outcome_of",
     "proofs_text",

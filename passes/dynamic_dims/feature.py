@@ -54,4 +54,5 @@ FEATURE = Feature(
     phases=(Phase.DIMS,),
     options=DynamicDimOptions,
     modules=("dynamic_dims",),
+    report="report",
 )

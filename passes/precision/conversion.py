@@ -14,7 +14,8 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.targets import Targets
-from onnx_migrate.verdicts import KeptNode, PrecisionChange, RoundedOutput, WideWeight
+from onnx_migrate.verdicts import RoundedOutput
+from onnx_migrate.verdicts.precision_change import KeptNode, PrecisionChange, WideWeight
 
 from .island_steps import Islands
 from .plan import Plan

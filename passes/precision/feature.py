@@ -131,4 +131,5 @@ FEATURE = Feature(
     ),
     options=PrecisionOptions,
     modules=("precision",),
+    report="report",
 )

@@ -22,7 +22,7 @@ from onnx_migrate.rewrite.inline_functions import inline_functions
 from onnx_migrate.standard.element_types import type_name
 from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.standard.targets import Targets
-from onnx_migrate.verdicts import PrecisionChange
+from onnx_migrate.verdicts.precision_change import PrecisionChange
 from onnx_migrate.verify import Settings
 from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
 from onnx_migrate.verify.precision.closeness import Closeness

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from onnx_migrate.model.graphs import node_label
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.verdicts import NodeRange, NumberRanges, PrecisionChange
+from onnx_migrate.verdicts.precision_change import PrecisionChange
+from onnx_migrate.verdicts.ranges import NodeRange, NumberRanges
 from onnx_migrate.verify.precision.errors import CEILING
 
 from .conversion import Conversion

@@ -63,4 +63,5 @@ FEATURE = Feature(
     phases=(Phase.SIMPLIFY,),
     options=SimplifyOptions,
     modules=("simplify",),
+    report="report",
 )

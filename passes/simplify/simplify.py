@@ -32,13 +32,13 @@ from onnx_migrate.process.endings import what_helps
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.verdicts import PrecisionChange
+from onnx_migrate.verdicts.precision_change import PrecisionChange
 
 from ..cleanup import Cleanup
 from ..declared_shapes import DeclaredShapes
 from .hidden_weights import hide, restore, share_payloads
+from .simplification import Simplification
 from .values_needed import LEAVE_OUT, Choice, divide
 from .widened_weights import hide_casts, put_casts_back
 

@@ -9,8 +9,8 @@ from onnx_migrate.explanation.asked import Answer, Unknown, explain
 from onnx_migrate.explanation.near import names, near_error_texts, near_names, operators_in
 from onnx_migrate.explanation.overview import first_sentence, groups_of_codes, overview
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease
+from onnx_migrate.json_form import json_of
 from onnx_migrate.report.codes import CODES
-from onnx_migrate.report.json_form import json_of
 from onnx_migrate.standard.error_texts import error_texts
 from onnx_migrate.standard.targets import known_names
 

@@ -7,7 +7,7 @@ import pytest
 from onnx_migrate.engine.steps.registry import steps
 from onnx_migrate.explanation.operators import operator_steps, step_heading
 from onnx_migrate.explanation.runtime_rows import RuntimeRelease, runtime_rows
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.standard.targets import known_names
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto, helper
 
+from onnx_migrate.json_form import json_of
 from onnx_migrate.model.matching import Matching, attribute_key, match_nodes
 from onnx_migrate.report.diff_nodes import DiffEntry, changed_lines, node_changes
 from onnx_migrate.report.diff_values import (
@@ -13,7 +14,6 @@ from onnx_migrate.report.diff_values import (
     shape_changes,
     weight_changes,
 )
-from onnx_migrate.report.json_form import json_of
 from tests.harness import model
 
 

@@ -22,8 +22,8 @@ from onnx_migrate.errors import (
     VerificationFailed,
     Where,
 )
+from onnx_migrate.json_form import json_of
 from onnx_migrate.report.failure import Failure, PartialReport, exit_code
-from onnx_migrate.report.json_form import json_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from onnx_migrate.report.json_form import Seconds, json_of, properties, schema, schema_of, selects
+from onnx_migrate.json_form import Seconds, json_of, properties, schema, schema_of, selects
 from tests.support.skips import Elsewhere, import_or_skip
 
 jsonschema = import_or_skip("jsonschema", Elsewhere.INSTALLED)

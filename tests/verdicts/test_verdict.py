@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.verdicts import (
     Blocker,
     Comparison,

@@ -1,6 +1,6 @@
 """Writes docs/schema/, the JSON Schemas of all that is printed as JSON. `python -m tools.pages.json_schemas`.
 
-`report/json_form.py` derives the schema of each value that is printed; here stand the objects that commands make of them.
+`json_form.py` derives the schema of each value that is printed; here stand the objects that commands make of them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
+
+from onnx_migrate.passes.simplify.simplification import Simplified
 
 import onnx_migrate.inspection as inspections
 from onnx_migrate import verdicts
@@ -23,11 +25,7 @@ from onnx_migrate.explanation import (
     ModelVerdict,
     Unknown,
 )
-from onnx_migrate.reduction.result import ReductionReport
-from onnx_migrate.report.data import ReportData
-from onnx_migrate.report.diff_nodes import DiffEntry
-from onnx_migrate.report.failure import Failure
-from onnx_migrate.report.json_form import (
+from onnx_migrate.json_form import (
     SCHEMA_VERSION,
     Schema,
     Seconds,
@@ -37,8 +35,11 @@ from onnx_migrate.report.json_form import (
     schema,
     schema_of,
 )
+from onnx_migrate.reduction.result import ReductionReport
+from onnx_migrate.report.data import ReportData
+from onnx_migrate.report.diff_nodes import DiffEntry
+from onnx_migrate.report.failure import Failure
 from onnx_migrate.rewrite.change_log import Note
-from onnx_migrate.rewrite.simplification import Simplified
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / "docs" / "schema"

@@ -67,7 +67,7 @@ def diff(
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
         return fail(error, about, as_json=as_json)
     if as_json:
-        from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
+        from onnx_migrate.json_form import SCHEMA_VERSION, json_of
 
         click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **json_of(difference)}, indent=2))
     elif not quiet:

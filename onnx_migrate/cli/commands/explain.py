@@ -84,7 +84,7 @@ def _overview(as_json: bool, title: str) -> int:
     """Print all that is known, or the group of this title."""
     from onnx_migrate.cli.output.explanation_view import overview_lines
     from onnx_migrate.explanation import overview
-    from onnx_migrate.report.json_form import json_of
+    from onnx_migrate.json_form import json_of
 
     groups = [group for group in overview() if title in ("", group.title)]
     if as_json:
@@ -97,7 +97,7 @@ def _overview(as_json: bool, title: str) -> int:
 def _unknown(unknown: Unknown, as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import unknown_lines
     from onnx_migrate.cli.output.failure import line
-    from onnx_migrate.report.json_form import json_of
+    from onnx_migrate.json_form import json_of
 
     shown = " ".join(unknown.asked.split())
     shown = f"{shown[:120]}…" if len(shown) > 120 else shown
@@ -111,7 +111,7 @@ def _unknown(unknown: Unknown, as_json: bool) -> int:
 
 def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: bool) -> int:
     from onnx_migrate.cli.output.explanation_view import answer_lines, verdict_lines
-    from onnx_migrate.report.json_form import json_of
+    from onnx_migrate.json_form import json_of
 
     if as_json:
         answer_json: dict[str, Any] = {"recognised": True, **json_of(answer)}
@@ -129,7 +129,7 @@ def _answer(answer: Answer, model: str, verdicts: list[ModelVerdict], as_json: b
 
 
 def _print(answer: dict[str, Any]) -> None:
-    from onnx_migrate.report.json_form import SCHEMA_VERSION
+    from onnx_migrate.json_form import SCHEMA_VERSION
 
     click.echo(json.dumps({"schema_version": SCHEMA_VERSION, **answer}, indent=2))
 

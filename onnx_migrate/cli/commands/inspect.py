@@ -74,8 +74,8 @@ def inspect(
     from onnx_migrate.cli.output.failure import fail
     from onnx_migrate.errors import InvalidModel, MigrateError, UsageError
     from onnx_migrate.inspection import inspect as look
+    from onnx_migrate.json_form import json_of
     from onnx_migrate.report.failure import Failure
-    from onnx_migrate.report.json_form import json_of
     from onnx_migrate.safe_open.transfers import transfers_within
 
     opset, runtime, timeout = options["opset"], options["runtime"], options["timeout"]

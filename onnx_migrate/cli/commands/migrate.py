@@ -283,7 +283,7 @@ def _run(
 def _tell(call: Call, done: _Done, kept: str) -> None:
     """Print what was done, and on stderr a line if the result is unverified; `kept` says what is written."""
     from onnx_migrate.cli.output.failure import warn_unverified
-    from onnx_migrate.report.json_form import json_of
+    from onnx_migrate.json_form import json_of
 
     # The report goes to stderr, because stdout holds the model.
     report, piped = done.report, call.target == STREAM

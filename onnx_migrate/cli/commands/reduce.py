@@ -121,7 +121,7 @@ def reduce(model: str, output: str | None, as_json: bool, quiet: bool, **options
         return fail(error, model, as_json=as_json)
     command = reduction.command(path)
     if as_json:
-        from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
+        from onnx_migrate.json_form import SCHEMA_VERSION, json_of
 
         head = {"schema_version": SCHEMA_VERSION, "written": written, "command": command}
         click.echo(json.dumps({**head, **json_of(reduction.report)}, indent=2))

@@ -132,7 +132,7 @@ def verify(
         about = next((path for path in (other, original) if str(error).startswith(path)), original)
         return fail(error, about, as_json=as_json)
     if as_json:
-        from onnx_migrate.report.json_form import SCHEMA_VERSION, json_of
+        from onnx_migrate.json_form import SCHEMA_VERSION, json_of
 
         head = {"schema_version": SCHEMA_VERSION, "original": original, "other": other}
         click.echo(json.dumps({**head, **json_of(verdict)}, indent=2))

@@ -22,8 +22,8 @@ __all__ = ["fail", "line", "print_remarks", "warn_unverified"]
 def fail(error: MigrateError, model: str, *, as_json: bool) -> int:
     """Print an error and return the exit code."""
     from onnx_migrate.errors import UsageError
+    from onnx_migrate.json_form import json_of
     from onnx_migrate.report.failure import Failure, exit_code
-    from onnx_migrate.report.json_form import json_of
 
     if as_json:
         try:

@@ -14,7 +14,7 @@ from onnx_migrate.cli.output.side_files import SideFile
 from onnx_migrate.cli.output.streams import STREAM
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.destination import open_descriptor
-from onnx_migrate.report.json_form import SCHEMA_VERSION
+from onnx_migrate.json_form import SCHEMA_VERSION
 from onnx_migrate.url import resolve_file_url
 
 __all__ = ["JsonLines", "WholeJson"]

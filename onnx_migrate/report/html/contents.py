@@ -6,7 +6,6 @@ A fact is a label, a figure, and whether the migration changed it; a note is "in
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -23,8 +22,6 @@ from onnx_migrate.verdicts import (
     FeedNote,
     Histogram,
     Kind,
-    NodeRange,
-    NumberRanges,
     RuntimeProof,
     Verdict,
 )
@@ -39,7 +36,6 @@ __all__ = [
     "operator_counts",
     "ports",
     "proof_notes",
-    "range_bars",
     "shape_text",
     "size_notes",
     "state_of",
@@ -49,9 +45,6 @@ __all__ = [
     "verdict_text",
     "weight_texts",
 ]
-
-_BARS = 500
-"""Maximum number of nodes that the page shows with the range of their values."""
 
 Fact = tuple[str, str, bool]
 Note = tuple[str, str]
@@ -182,25 +175,6 @@ def axis_text(shown: Sequence[tuple[int, str]]) -> str:
     """Return the label of a histogram's axis, from the first bar to the last."""
     names = [text.rpartition(":")[0] for _, text in shown]
     return f"elements by difference: {' … '.join(dict.fromkeys((names[0], names[-1])))}" if names else ""
-
-
-def range_bars(ranges: NumberRanges) -> list[tuple[NodeRange, float, float, str]]:
-    """Return the nodes with the largest values, each with its bar's start and length, in percent, and its kind of bar.
-
-    The scale is logarithmic, and goes from a thousandth of the type's smallest number to a thousand times its largest.
-    """
-    low, high = math.log(ranges.lowest / 1e3), math.log(ranges.highest) + math.log(1e3)
-
-    def place(number: float) -> float:
-        share = (math.log(number) - low) / (high - low) if number else 0.0
-        return round(100 * min(1.0, max(0.0, share)), 1)
-
-    range_rows = []
-    for node in sorted(ranges.nodes, key=lambda node: -node.largest)[:_BARS]:
-        left = place(node.smallest)
-        kind = "failed" if node.largest > ranges.highest else "warning" if node.kept else "good"
-        range_rows.append((node, left, max(0.5, round(place(node.largest) - left, 1)), kind))
-    return range_rows
 
 
 def trial_notes(proof: DynamicProof | None) -> list[Note]:

@@ -14,7 +14,7 @@ from onnx_migrate.report.html.folding import Fold, folded
 from onnx_migrate.report.html.grouping import titled
 from onnx_migrate.report.html.node_diagram import kind_of
 from onnx_migrate.report.result_view import ResultView
-from onnx_migrate.verdicts import NumberRanges
+from onnx_migrate.reported import Outline
 
 __all__ = ["DrawnBox", "GraphDrawing", "drawings", "graph_drawings", "layout_available"]
 
@@ -55,8 +55,8 @@ class DrawnBox:
     """A box: its corner and size in pixels, one or two lines of text, its kind, and a tooltip.
 
     `inside` is the number of the drawing of a fold's nodes, or None. `change` is the position of the change of a single node,
-    or None. `changed` counts changed nodes. `kept` counts nodes that keep their type although the user asked for a narrower
-    one. `mark` is that of the changed nodes of a diff, "changed" if they have several, or "".
+    or None. `changed` counts changed nodes, and `outlined` those that a feature marks (`onnx_migrate.reported.Outline`).
+    `mark` is that of the changed nodes of a diff, "changed" if they have several, or "".
     """
 
     x: int
@@ -70,13 +70,13 @@ class DrawnBox:
     changed: int
     inside: int | None
     change: int | None
-    kept: int = 0
+    outlined: int = 0
     mark: str = ""
 
     @property
     def classes(self) -> str:
         """The names of its style."""
-        states = ("is" if self.changed else "", "kept" if self.kept else "", self.mark)
+        states = ("is" if self.changed else "", "kept" if self.outlined else "", self.mark)
         return " ".join(filter(None, (self.kind, *states)))
 
 
@@ -109,38 +109,40 @@ def layout_available() -> bool:
 
 
 def drawings(
-    view: ResultView | None, ranges: NumberRanges | None = None, *, boxes: int, inside: bool
+    view: ResultView | None, outline: Outline | None = None, *, boxes: int, inside: bool
 ) -> list[GraphDrawing]:
     """Return the drawings of a result: of each body the whole, with at most so many boxes, and with `inside` those of its folds.
 
-    Nodes that `ranges` says keep their type are marked. There are no drawings where graphlay is not installed. Equal views give
+    The nodes of `outline` are marked. There are no drawings where graphlay is not installed. Equal views give
     equal drawings.
     """
     if view is None:
         return []
-    kept_nodes = frozenset(node.node for node in ranges.nodes if node.kept) if ranges else frozenset[str]()
-    return list(chain.from_iterable(graph_drawings(view.bodies, kept_nodes, boxes=boxes, inside=inside)))
+    outlined = outline.nodes if outline else frozenset[str]()
+    return list(chain.from_iterable(graph_drawings(view.bodies, outlined, boxes=boxes, inside=inside)))
 
 
 def graph_drawings(
-    bodies: Iterable[BodyView], kept: Set[str] = frozenset(), *, boxes: int, inside: bool
+    bodies: Iterable[BodyView], outlined: Set[str] = frozenset(), *, boxes: int, inside: bool
 ) -> list[list[GraphDrawing]]:
     """Return the drawings of each body: the whole, and with `inside` those of its folds. All have numbers in one sequence.
 
-    `kept` are the names of nodes that keep their type.
+    `outlined` are the names of nodes that are marked.
     """
     if not layout_available():
         return []
     drawings_by_body, number = list[list[GraphDrawing]](), 0
     for body in bodies:
         drawings_by_body.append(
-            _of_body(body, kept, number, boxes, inside=inside and len(body.nodes) <= _DRAWN)
+            _of_body(body, outlined, number, boxes, inside=inside and len(body.nodes) <= _DRAWN)
         )
         number += len(drawings_by_body[-1])
     return drawings_by_body
 
 
-def _of_body(body: BodyView, kept: Set[str], first: int, boxes: int, *, inside: bool) -> list[GraphDrawing]:
+def _of_body(
+    body: BodyView, outlined: Set[str], first: int, boxes: int, *, inside: bool
+) -> list[GraphDrawing]:
     """Return the drawings of a body; `first` is the number of the whole, and those of folds follow."""
     title = "The whole graph" if body.path == "graph" else body.path
     pending = deque([(title, tuple(range(len(body.nodes))))])
@@ -155,7 +157,7 @@ def _of_body(body: BodyView, kept: Set[str], first: int, boxes: int, *, inside: 
             numbers.append(number if opens else None)
             if opens:
                 pending.append((fold.label, fold.members))
-        drawing = _drawing(title, body.nodes, kept, folds, numbers)
+        drawing = _drawing(title, body.nodes, outlined, folds, numbers)
         part_drawings.append(replace(drawing, whole=not part_drawings))
     return part_drawings
 
@@ -163,7 +165,7 @@ def _of_body(body: BodyView, kept: Set[str], first: int, boxes: int, *, inside: 
 def _drawing(
     title: str,
     nodes: Sequence[ViewedNode],
-    kept: Set[str],
+    outlined: Set[str],
     folds: Sequence[Fold],
     inside: Sequence[int | None],
 ) -> GraphDrawing:
@@ -198,7 +200,7 @@ def _drawing(
                 changed,
                 number,
                 only.change if only else None,
-                sum(nodes[place].name in kept for place in fold.members),
+                sum(nodes[place].name in outlined for place in fold.members),
                 _common_mark({nodes[place].mark for place in fold.members} - {""}),
             )
         )

@@ -152,6 +152,22 @@ def batch_page(rows: Sequence[Row], parts: Iterable[str], totals: Mapping[str, A
     yield f"{macros.bottom(__version__, batch=True)}\n"
 
 
+def _sections(report: ReportData) -> Iterator[tuple[str, Markup]]:
+    """Yield the title and the content of each section that a feature adds to the page of a result."""
+    from markupsafe import Markup
+
+    environment = _environment()
+    for section, value in report.recorded:
+        if section.template is not None and section.page is not None:
+            template = environment.from_string(section.template.read_text(encoding="utf-8"))
+            content = template.render(section.page(value))
+        else:
+            lines = list(section.details(value))
+            content = environment.get_template("details.html.jinja").render(lines=lines) if lines else ""
+        if content:
+            yield section.title[0].upper() + section.title[1:], Markup(content)
+
+
 def _prose(text: str) -> Markup:
     """Return a text as HTML, with text between backticks as <code>."""
     from markupsafe import Markup, escape
@@ -203,6 +219,7 @@ def _environment() -> Any:
         names,
         codes=CODES,
         tool_versions=tool_versions,
+        sections=_sections,
         grouped_by_request=grouped_by_request,
         draw_blocked=draw_blocked,
         error_plot=error_plot,

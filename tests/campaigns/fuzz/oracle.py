@@ -19,10 +19,10 @@ from onnx import numpy_helper
 from onnx_migrate import migrate
 from onnx_migrate.errors import InvalidModel, MigrateError, UsageError, VerificationFailed
 from onnx_migrate.inspection import inspect
+from onnx_migrate.json_form import json_of
 from onnx_migrate.migration import Migration
 from onnx_migrate.report.codes import CODES
 from onnx_migrate.report.failure import Failure
-from onnx_migrate.report.json_form import json_of
 from tests.campaigns.fuzz.case import Case
 from tests.campaigns.fuzz.mutations import messages
 from tests.campaigns.fuzz.running import loads, other_numbers

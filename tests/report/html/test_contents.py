@@ -21,7 +21,6 @@ from onnx_migrate.report.html.contents import (
     feed_text,
     ports,
     proof_notes,
-    range_bars,
     shape_text,
     size_notes,
     state_of,
@@ -38,8 +37,6 @@ from onnx_migrate.verdicts import (
     FeedNote,
     Histogram,
     Kind,
-    NodeRange,
-    NumberRanges,
     RuntimeProof,
     Side,
     Trial,
@@ -252,23 +249,6 @@ def test_a_histogram_is_a_row_of_bars() -> None:
     assert '<i title="equal: 2" style="height: 50%"></i>' in page
     assert ">elements by difference: equal … 1e-02 to 1e-01<" in page
     assert bars(None) == []
-
-
-def test_bars_of_ranges() -> None:
-    """A bar lies where its numbers do beside the type's limits; the largest numbers come first."""
-    rows = (NodeRange("a", "Mul", 1.0, 2.0**-24, False), NodeRange("b", "Pow", 1e9, 65504.0, True))
-    bars = range_bars(
-        NumberRanges("float16", 65504.0, 2.0**-24, (*rows, NodeRange("c", "Sub", 0.0, 0.0, False)))
-    )
-    by_node = {node.node: (left, left + width, kind) for node, left, width, kind in bars}
-
-    assert [node.node for node, *_ in bars] == ["b", "a", "c"]
-    assert by_node["b"][1:] == (100, "failed")
-    assert by_node["a"][0] == pytest.approx(
-        100 - by_node["b"][0], abs=0.2
-    )  # both limits are as far from the ends
-    assert by_node["a"][2] == "good"
-    assert by_node["c"][:2] == (0, 0.5)
 
 
 @pytest.mark.parametrize(

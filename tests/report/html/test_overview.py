@@ -15,7 +15,7 @@ from onnx_migrate.report.body_view import BodyView, ViewedNode
 from onnx_migrate.report.html.overview import drawings
 from onnx_migrate.report.html.render import model_page, model_part
 from onnx_migrate.report.result_view import ResultView
-from onnx_migrate.verdicts import NodeRange, NumberRanges
+from onnx_migrate.reported import Outline
 from tests.report.html.pages import needs_browser, opened
 from tests.support.browser import Browser
 
@@ -88,16 +88,11 @@ def test_long_lines_are_left_out_before_a_layout_takes_long() -> None:
     assert drawing.lines.count("M") >= 59, "each reads the one above it"
 
 
-def test_nodes_that_keep_their_type_are_marked() -> None:
-    ranges = NumberRanges(
-        "float16",
-        65504.0,
-        2.0**-24,
-        (NodeRange("a", "Exp", 1e9, 1.0, True), NodeRange("b", "Abs", 1.0, 1.0, False)),
-    )
+def test_nodes_of_an_outline_are_marked() -> None:
+    outline = Outline(frozenset({"a"}), "Nodes like this are marked.", "marked")
     nodes = (ViewedNode("a", "Exp"), ViewedNode("b", "Abs", (0,)))
-    (drawing,) = drawings(view_of(*nodes), ranges, boxes=9, inside=True)
-    assert [box.kept for box in drawing.boxes] == [1, 0]
+    (drawing,) = drawings(view_of(*nodes), outline, boxes=9, inside=True)
+    assert [box.outlined for box in drawing.boxes] == [1, 0]
 
 
 def test_without_graphlay_the_page_says_how_to_get_the_drawing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.standard.targets.combined import Targets
 from tests.support.targets import targets_of
 

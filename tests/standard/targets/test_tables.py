@@ -9,7 +9,7 @@ from itertools import pairwise
 import onnx
 import pytest
 
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.schema import newest_but_for_types, newest_opset, operators, signature, versions
 from onnx_migrate.standard.targets import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnx_migrate.report.json_form import json_of
+from onnx_migrate.json_form import json_of
 from onnx_migrate.standard.targets import milestones, resolve, shipped, tables
 from onnx_migrate.standard.targets.target import Target
 from tests.support.targets import targets_of

@@ -10,9 +10,9 @@ import onnx
 import pytest
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.json_form import json_of
 from onnx_migrate.model.model import Segment
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.report.json_form import json_of
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify import Feed, Feeds, Runnable, Settings
 from onnx_migrate.verify.equivalence import feed_search

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from onnx_migrate.passes.simplify.simplification import Simplification
 
-from onnx_migrate.report.json_form import json_of
-from onnx_migrate.rewrite.simplification import Simplification
+from onnx_migrate.json_form import json_of
 from tests.harness import model
 
 HEAD = '<ir_version: 8, opset_import: ["":17, "com.acme":1]>'
