@@ -85,7 +85,7 @@ def integers(session: nox.Session) -> None:
     with session.chdir(_environment(session)):
         session.run(
             "qemu-x86_64", "-cpu", "Haswell", PYTHON, "-m", "pytest",
-            "tests/verify/evaluators/test_integer_sums.py", "tests/passes/steps/test_integer_products.py",
+            "tests/verify/evaluators/quirks/test_integer_sums.py", "tests/passes/steps/test_integer_products.py",
             external=True,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ from onnx_migrate import files
 from onnx_migrate.declared import formerly
 from onnx_migrate.engine.validity import accepted, check_nodes
 from onnx_migrate.errors import InvalidModel, require_onnxruntime
+from onnx_migrate.facts.narrow_floats import is_narrow, narrowest
 from onnx_migrate.messages import first_of
 from onnx_migrate.model.interface import (
     Interface,
@@ -31,7 +32,6 @@ from onnx_migrate.verify import InputData, Runnable, Settings
 from onnx_migrate.verify.divergence.first import DIVERGENCE, Divergence
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators import EvaluationError
-from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.kernel import decide
 from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.other_runtimes.proof import prove_models

@@ -13,7 +13,7 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper, parser
 
 from onnx_migrate.standard.ir_versions import minimal_ir_version
 from onnx_migrate.standard.opsets import onnx_opset
-from onnx_migrate.verify.evaluators.integer_sums import saturates, with_exact_sums
+from onnx_migrate.verify.evaluators.quirks.integer_sums import saturates, with_exact_sums
 from tests.support.skips import Elsewhere, skip, skip_if
 from tests.support.versions import RUNTIME
 

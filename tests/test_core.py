@@ -43,8 +43,8 @@ FEATURES = {
     "remote": ("files/remote",),
     "resize forms": ("passes/resize",),
     "runtime quirks": (
-        "verify/evaluators/integer_sums", "verify/evaluators/kernel_meanings",
-        "verify/evaluators/quantized_meanings",
+        "verify/evaluators/quirks/integer_sums", "verify/evaluators/quirks/kernel_meanings",
+        "verify/evaluators/quirks/quantized_meanings",
     ),
     "simplify": ("passes/simplify", "passes/onnxsim_child", "rewrite/simplification"),
     "static": ("passes/static_shapes",),
@@ -129,16 +129,16 @@ verify/equivalence/counterparts -> model/matching
 verify/equivalence/original_run -> verify/evaluators/strict
 verify/equivalence/unlike_nodes -> model/matching
 verify/evaluators/__init__ -> verify/evaluators/strict
-verify/evaluators/onnxruntime -> verify/evaluators/integer_sums
-verify/evaluators/onnxruntime -> verify/evaluators/kernel_meanings
+verify/evaluators/onnxruntime -> verify/evaluators/quirks/integer_sums
+verify/evaluators/onnxruntime -> verify/evaluators/quirks/kernel_meanings
 verify/evaluators/switched -> verify/evaluators/strict
 verify/inputs/sizes -> model/dims/expressions
 verify/load_check -> facts/running_cost/obstacles
 verify/prover -> model/dims/plan
 verify/prover -> verify/precision/rounded_runs
-verify/stand_ins -> verify/evaluators/integer_sums
-verify/stand_ins -> verify/evaluators/kernel_meanings
-verify/stand_ins -> verify/evaluators/quantized_meanings
+verify/stand_ins -> verify/evaluators/quirks/integer_sums
+verify/stand_ins -> verify/evaluators/quirks/kernel_meanings
+verify/stand_ins -> verify/evaluators/quirks/quantized_meanings
 """.strip().splitlines()
 """The imports from the core to features. The list may only become shorter."""
 

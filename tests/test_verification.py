@@ -11,9 +11,9 @@ import pytest
 
 from onnx_migrate import CannotMigrate, PassError, UsageError, VerificationFailed, migrate, process
 from onnx_migrate.core_options import policy_of
-from onnx_migrate.verify import load_check
+from onnx_migrate.verify import loading
 from onnx_migrate.verify.dynamic import proof
-from onnx_migrate.verify.equivalence import check
+from onnx_migrate.verify.equivalence import task
 from onnx_migrate.verify.evaluators import LEVELS, UNOPTIMIZED, EvaluationError, Evaluator, Runnable
 from tests.harness import require_opset
 from tests.support.skips import Elsewhere, skip_if
@@ -104,14 +104,14 @@ def test_the_newest_opset_at_which_it_loads_as_the_original_does_is_named(
     monkeypatch: pytest.MonkeyPatch, levels: tuple[Evaluator, ...]
 ) -> None:
     require_opset(23)
-    real = load_check.open_model
+    real = loading.open_model
 
     def opened(item: Runnable, level: Evaluator) -> Any:
         if level not in levels:
             raise EvaluationError("the optimiser fails", loading=True)
         return real(item, level)
 
-    monkeypatch.setattr(load_check, "open_model", opened)
+    monkeypatch.setattr(loading, "open_model", opened)
     with pytest.raises(VerificationFailed) as caught:
         migrate(model(ROI_ALIGN), opset=23, simplify=False, **HERE)
     error = caught.value
@@ -171,7 +171,7 @@ def test_a_limit_leaves_the_result_unverified_and_as_migrated(
     monkeypatch: pytest.MonkeyPatch, ending: process.Ending
 ) -> None:
     plain = migrate(small(), simplify=False, **HERE)
-    ends(monkeypatch, check.CHECK, ending)
+    ends(monkeypatch, task.CHECK, ending)
     result = migrate(small(), **HERE)
     assert result.report.verification is not None
     assert result.report.verification.kind.value == "unverified"

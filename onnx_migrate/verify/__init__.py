@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from onnx_migrate.verify.dynamic.proof import prove_dynamic
-from onnx_migrate.verify.equivalence.check import ready_worker, verify
+from onnx_migrate.verify.equivalence.task import ready_worker, verify
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, InputData
 from onnx_migrate.verify.kernel import Tolerance
@@ -16,7 +15,6 @@ __all__ = [
     "Runnable",
     "Settings",
     "Tolerance",
-    "prove_dynamic",
     "ready_worker",
     "verify",
 ]

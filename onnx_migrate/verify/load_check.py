@@ -2,59 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-
-import onnx
 
 from onnx_migrate import process
 from onnx_migrate.errors import LoadError
-from onnx_migrate.facts.running_cost.obstacles import folds_for_long
-from onnx_migrate.messages import size_text
-from onnx_migrate.model.graphs import all_nodes, weight_tensors
-from onnx_migrate.model.payloads import byte_size
-from onnx_migrate.process import mark, with_grace
-from onnx_migrate.process.limits import less_memory, memory_limit
+from onnx_migrate.process import with_grace
 from onnx_migrate.verdicts import Kind, LoadFailure, Verdict
-from onnx_migrate.verify.evaluators import LEVELS, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
-__all__ = ["LOADS", "NOT_OPTIMISED", "check_loads", "load_failure", "load_within_reason", "with_load_failure"]
+__all__ = ["LOADS", "check_loads", "with_load_failure"]
 
-LOADS = "onnx_migrate.verify.load_check:load_failure"
+LOADS = "onnx_migrate.verify.loading:load_failure"
 """The function that the child process runs."""
 
 _PROCESS = 1 << 28
 """Bytes that a process takes with ONNX Runtime and this package, and no model."""
-_LOADING, _LOADING_PER_BYTE = 1 << 30, 6
-"""Bytes that loading takes as a rule: its shape inference follows values, and folding makes new ones beside the weights."""
-
-NOT_OPTIMISED = (
-    "the result was loaded without optimisation only: with it, ONNX Runtime computes constants for too long"
-)
-"""The doubt about a result whose constants take long to compute."""
-
-_NO_KERNEL = re.compile(r"an implementation for (?P<op>\w+)\(\d+\) node with name '(?P<name>[^']*)'")
-
-
-def load_within_reason(original: Runnable, result: Runnable) -> tuple[LoadFailure | None, str]:
-    """Load models that are known to take too much to run: as `check_loads`, in this process."""
-    memory = _loading_memory(original, result)
-    try:
-        with less_memory(memory):
-            return load_failure(original, result), _doubt(result)
-    except MemoryError:
-        return None, f"whether the result loads is not known: loading takes more than {size_text(memory)}"
-
-
-def _loading_memory(*models: Runnable | None) -> int:
-    """Return bytes that ONNX Runtime takes at most to load one of these models, unless it computes large values for that."""
-    sizes = (
-        sum(byte_size(tensor.dims, tensor.data_type) or 0 for tensor in weight_tensors(model.proto()))
-        for model in models
-        if model is not None
-    )
-    return _LOADING + _LOADING_PER_BYTE * max(sizes, default=0)
 
 
 def check_loads(
@@ -65,45 +28,21 @@ def check_loads(
     A result that crashes the process fails. Without an original, the result must load in any case. The process may use the memory
     that loading usually needs, and no more than the limits allow. Raises LoadError if a file with weights has changed.
     """
+    from onnx_migrate.verify.loading import load_doubt, loading_memory  # few results need it
+
     limits = settings.limits
     if limits.memory is not None and settings.isolated:
-        limits = replace(limits, memory=min(limits.memory, _PROCESS + _loading_memory(original, result)))
+        limits = replace(limits, memory=min(limits.memory, _PROCESS + loading_memory(original, result)))
     with with_grace():  # also where the runs took all of the time: this says whether the result is of any use
         ending = replace(settings.alone, limits=limits).call(LOADS, original, result)
     if isinstance(ending, process.Returned):
         failure: LoadFailure | None = ending.value
-        return failure, "" if failure else _doubt(result)
+        return failure, "" if failure else load_doubt(result)
     if isinstance(ending, process.Raised) and isinstance(ending.error, LoadError):
         raise ending.error
     if is_crash_of_result(ending):
         return LoadFailure(interruption(ending)), ""
     return None, f"whether the result loads is not known: {interruption(ending)}"
-
-
-def load_failure(original: Runnable | None, result: Runnable) -> LoadFailure | None:
-    """Load a result without and with optimisation, and return why the first of them fails that works for the original.
-
-    The function returns None if the result loads wherever the original does. With optimisation, ONNX Runtime computes constants
-    as it loads. If that takes long, the function loads the result without optimisation only.
-    """
-    # Loading with optimisation may take very long.
-    for level in LEVELS[:1] if _doubt(result) else LEVELS:
-        mark(f"result: loading, {level}")
-        try:
-            open_model(result, level)
-        except EvaluationError as error:
-            mark(f"original: loading, {level}")
-            # A result need not load where the original does not.
-            if original is None or _loads(original, level):
-                node, operator = _place(error, result.proto())
-                unoptimised = level != LEVELS[0]
-                return LoadFailure(str(error), node, operator, unoptimised=unoptimised, limit=error.limit)
-    return None
-
-
-def _doubt(result: Runnable) -> str:
-    """Return the doubt that remains if a result is not loaded with optimisation, "" if it is."""
-    return NOT_OPTIMISED if folds_for_long(result.model, memory_limit()) else ""
 
 
 def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str = "") -> Verdict:
@@ -116,23 +55,3 @@ def with_load_failure(verdict: Verdict, failure: LoadFailure | None, doubt: str 
         return replace(verdict, load=failure)
     reason = f"the result does not load: {failure.reason}"
     return replace(verdict, kind=Kind.DIFFERS, reason=reason, node=failure.node, load=failure)
-
-
-def _place(error: EvaluationError, model: onnx.ModelProto) -> tuple[str, str]:
-    """Return the name, or else the first output, and the operator of the failing node; "" for a node that the runtime made."""
-    missing_kernel = _NO_KERNEL.search(str(error))
-    for node in all_nodes(model):
-        named = error.node != "" and node.name == error.node
-        if named or (
-            missing_kernel and missing_kernel["op"] == node.op_type and missing_kernel["name"] == node.name
-        ):
-            return node.name or next(filter(None, node.output), ""), node.op_type
-    return "", ""
-
-
-def _loads(model: Runnable, level: str) -> bool:
-    try:
-        open_model(model, level)
-    except EvaluationError:
-        return False
-    return True

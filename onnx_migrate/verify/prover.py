@@ -23,12 +23,12 @@ from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model, Segment
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verdicts import DynamicProof, FirstDifference, Kind, LoadFailure, Verdict
-from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
-from onnx_migrate.verify.equivalence.value_by_value import FIRST_VALUE
+from onnx_migrate.verify.equivalence.task import first_value, verify
+from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.evaluators.external_data import can_read_in_place
-from onnx_migrate.verify.load_check import NOT_OPTIMISED, check_loads
+from onnx_migrate.verify.load_check import check_loads
 from onnx_migrate.verify.precision.rounded_runs import compare_rounded
-from onnx_migrate.verify.stand_ins import stand_ins
+from onnx_migrate.verify.settings import Settings
 from onnx_migrate.verify.weight_data import other_folded_weights, other_weights
 
 __all__ = ["Proof", "Prover", "differing", "first_difference", "requires_unchanged"]
@@ -84,6 +84,8 @@ class Prover:
         if unproved is not None and not unproved.determined:
             # A proof that ran out of time would do so again.
             return Proof(_not_proved(verdict, unproved), unproved)
+        from onnx_migrate.verify.dynamic.proof import prove_dynamic  # few migrations make dims dynamic
+
         with requires_unchanged(segment.original, segment.result):
             proof = prove_dynamic(
                 self.runnable(segment.result),
@@ -130,14 +132,11 @@ class Prover:
         runnable = segment.map(self.runnable)
         with requires_unchanged(*segment.models()):
             verdict = verify(runnable, self.settings, strict=strict, by_value=by_value)
-            verdict = replace(verdict, stand_ins=tuple(stand_ins(segment.original, verdict)))
             return compare_rounded(verdict, runnable, self.settings) if verdict.verified else verdict
 
     def first_value(self, original: Model, result: Model) -> FirstDifference:
         """Return the first value that two models compute differently; it may be unknown."""
-        runnables = map(self.runnable, (original, result))
-        ending = self.settings.alone.call(FIRST_VALUE, *runnables, self.settings.for_child)
-        return ending.value if isinstance(ending, process.Returned) else FirstDifference(())
+        return first_value(self.runnable(original), self.runnable(result), self.settings)
 
     def require_loadable(self, original: Model, result: Model, verdict: Verdict) -> Verdict:
         """Return `verdict`, which belongs to a similar result, for a result that cannot be compared.
@@ -153,6 +152,8 @@ class Prover:
 
     def loads(self, result: Model, original: Model | None = None) -> bool:
         """Return whether ONNX Runtime loads a result, without and with optimisation, if it loads the `original` so."""
+        from onnx_migrate.verify.loading import NOT_OPTIMISED
+
         with requires_unchanged(result):
             base = None if original is None else self.runnable(original)
             failure, doubt = check_loads(base, self.runnable(result), self.settings)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from onnx import TensorProto
 
 from onnx_migrate import process
+from onnx_migrate.facts.narrow_floats import names_type
 from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import weight_tensors
@@ -15,7 +16,6 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.verify import Settings
-from onnx_migrate.verify.evaluators.strict import names_type
 from onnx_migrate.verify.precision.closeness import CLOSENESS, Closeness
 from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import interruption

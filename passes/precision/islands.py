@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from onnx_migrate import process
 from onnx_migrate.advice import untried
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.typed_graph import Frame, Step
 from onnx_migrate.model.graphs import BodyKey, weight_tensors
@@ -22,7 +23,7 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import byte_size
 from onnx_migrate.verify import Runnable, Settings, ready_worker
 from onnx_migrate.verify.equivalence.common_values import shapes_of
-from onnx_migrate.verify.evaluators.strict import STRICT, is_narrow
+from onnx_migrate.verify.evaluators import STRICT
 from onnx_migrate.verify.precision.closeness import CLOSENESS, RANGES, Closeness
 from onnx_migrate.verify.precision.decisions import decides
 from onnx_migrate.verify.precision.groups import BEYOND, MOST_GROUPS, NARROWED, Narrowed

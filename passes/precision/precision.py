@@ -13,6 +13,7 @@ from onnx_migrate.engine.obligations import Chain, PassResult
 from onnx_migrate.engine.other_numbers import AS_ASKED, OtherNumbers
 from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.narrow_floats import is_narrow, names_type
 from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.messages import did_you_mean
@@ -24,7 +25,6 @@ from onnx_migrate.standard.retyping import FLOATS
 from onnx_migrate.standard.targets import Targets
 from onnx_migrate.verdicts.precision_change import PrecisionChange
 from onnx_migrate.verify import Settings
-from onnx_migrate.verify.evaluators.strict import is_narrow, names_type
 from onnx_migrate.verify.precision.closeness import Closeness
 
 from .conversion import NAMES, Conversion, Converter, weight_bytes

@@ -77,7 +77,7 @@ def saturating(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
 
-    from onnx_migrate.verify.evaluators.integer_sums import saturates
+    from onnx_migrate.verify.evaluators.quirks.integer_sums import saturates
 
     class MatMulInteger(OpRun):
         op_domain = ""

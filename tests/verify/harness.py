@@ -14,7 +14,8 @@ from onnx import numpy_helper
 
 from onnx_migrate.model.model import Segment
 from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
-from onnx_migrate.verify import Runnable, Settings, prove_dynamic, verify
+from onnx_migrate.verify import Runnable, Settings, verify
+from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, open_model
 from onnx_migrate.verify.inputs.generate import RandomInputs

@@ -12,7 +12,8 @@ from onnx_migrate import process
 from onnx_migrate.process import Limits
 from onnx_migrate.verdicts import Kind, LoadFailure
 from onnx_migrate.verify import Runnable, Settings, load_check
-from onnx_migrate.verify.load_check import check_loads, load_failure
+from onnx_migrate.verify.load_check import check_loads
+from onnx_migrate.verify.loading import load_failure
 from tests.campaigns.hostile.growth import doubled_shapes_in_a_function
 from tests.support.skips import Elsewhere, skip_if
 from tests.verify.harness import RELU, net, verdict
@@ -126,7 +127,7 @@ def test_loading_takes_no_more_than_its_share_of_the_memory():
     assert "whether the result loads is not known: out of memory (limit 1." in doubt
 
     ending = process.run(
-        "onnx_migrate.verify.load_check:load_within_reason", large, large, limits=Limits(memory=8 << 30)
+        "onnx_migrate.verify.loading:load_within_reason", large, large, limits=Limits(memory=8 << 30)
     )
     assert isinstance(ending, process.Returned), ending
     assert ending.value == (None, "whether the result loads is not known: loading takes more than 1.1 GB")

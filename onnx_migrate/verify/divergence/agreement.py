@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnx_migrate.cached import cached_property
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.evaluators.strict import is_narrow
 
 from .records import Recorded
 from .samples import Sample

@@ -1,69 +1,48 @@
-"""Runs original and result on the same inputs in a child process: do they compute the same (docs/verification.md)?"""
+"""Runs original and result on the same inputs, in the child process: do they compute the same (docs/verification.md)?"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from contextlib import suppress
+from dataclasses import replace
 
 import onnx
 from onnx import TensorProto
 
-from onnx_migrate import process
 from onnx_migrate.errors import UsageError
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.model.model import Segment
-from onnx_migrate.process import Worker, current_workers
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.equivalence.common_values import shapes_of, values_to_record
-from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
-from onnx_migrate.verify.equivalence.feed_search import SIZES_STAGE, Extent
+from onnx_migrate.verify.equivalence.feed_search import Extent
 from onnx_migrate.verify.equivalence.input_advice import input_advice, library_advice
-from onnx_migrate.verify.equivalence.original_run import (
-    CORNERS_STAGE,
-    OPTIMISED_STAGE,
-    OriginalRun,
-    run_original,
-)
-from onnx_migrate.verify.equivalence.result_run import DISTANCE_STAGE
+from onnx_migrate.verify.equivalence.original_run import OriginalRun, run_original
 from onnx_migrate.verify.equivalence.segment_check import SegmentCheck
+from onnx_migrate.verify.equivalence.stand_ins import stand_ins
+from onnx_migrate.verify.equivalence.task import Task
 from onnx_migrate.verify.equivalence.undefined_values import may_be_undefined
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, with_defaults_as, without_static_shapes
 from onnx_migrate.verify.evaluators.scopes import OWN_NAMES_NOTE, with_own_names
-from onnx_migrate.verify.evaluators.strict import is_narrow
-from onnx_migrate.verify.inputs.sizes import choice_after_crash, input_shapes, size_choices
-from onnx_migrate.verify.load_check import check_loads, load_failure, load_within_reason, with_load_failure
+from onnx_migrate.verify.inputs.sizes import input_shapes, size_choices
+from onnx_migrate.verify.load_check import with_load_failure
+from onnx_migrate.verify.loading import load_failure, load_within_reason
 from onnx_migrate.verify.model_traits import random_outputs, with_fixed_numbers
 from onnx_migrate.verify.run_count import start_count
-from onnx_migrate.verify.settings import Settings, interruption, is_crash_of_result
 
-__all__ = ["CHECK", "Task", "check", "ready_worker", "verify"]
-
-
-@dataclass(frozen=True)
-class Task:
-    """The models that a verification compares, and how it compares them; `strict` and `by_value` are those of `verify`.
-
-    The sizes of random inputs are tried from the choice `first_choice` on. After a crash, the next run starts at the choice that
-    follows. `ended` has steps that ended an earlier process, with the way in which they did; such steps are skipped. If
-    `leaves_out`, the check finds elements that the standard leaves undefined, and does not compare them.
-    """
-
-    segment: Segment[Runnable]
-    settings: Settings
-    strict: bool = False
-    by_value: bool = False
-    first_choice: int = 0
-    ended: Mapping[str, str] = field(default_factory=dict)
-    leaves_out: bool = False
+__all__ = ["check"]
 
 
 def check(task: Task) -> Verdict:
-    """Do the work of `verify`, in whatever process this is.
+    """Do the work of `task.verify`, in whatever process this is."""
+    verdict = _verdict(task)
+    return replace(verdict, stand_ins=tuple(stand_ins(task.segment.original.model, verdict)))
+
+
+def _verdict(task: Task) -> Verdict:
+    """Return the verdict on a task.
 
     Random operators are replaced by fixed ones in all models; then the result itself is still loaded.
     """
@@ -220,83 +199,3 @@ def _takes_integers(model: onnx.ModelProto) -> bool:
     """Whether an input can choose rows of tables, like the ids of words; a single input then reads only a part of the table."""
     kinds = (value.type.tensor_type.elem_type for value in fed_inputs(model.graph))
     return any(kind in (TensorProto.INT32, TensorProto.INT64) for kind in kinds)
-
-
-CHECK = "onnx_migrate.verify.equivalence.check:check"
-"""The function that the child process runs."""
-
-_CRASHES = 6
-"""Most crashes of the original before the verification gives up. For example, some lengths are too short for it."""
-
-
-def ready_worker(settings: Settings) -> AbstractContextManager[Worker | None]:
-    """Provide a child process that is ready to verify, or becomes ready on another core: its imports take a third of a second.
-
-    If the settings have custom operators, the process is not kept afterwards, because native code may change any of its state.
-    """
-    if not settings.isolated:
-        return nullcontext()
-    modules = [CHECK.partition(":")[0], "onnxruntime"]
-    return current_workers().borrowed(settings.limits.memory, modules, keep=not settings.libraries)
-
-
-def _ends_a_process(ending: process.Ending) -> TypeGuard[process.Crashed | process.OutOfMemory]:
-    """Whether a model ended the process that ran it, so that another run may leave that step out."""
-    return isinstance(ending, process.OutOfMemory) or (
-        isinstance(ending, process.Crashed) and not ending.from_outside
-    )
-
-
-def verify(
-    segment: Segment[Runnable],
-    settings: Settings | None = None,
-    *,
-    strict: bool = False,
-    by_value: bool = False,
-) -> Verdict:
-    """Run original and result on the same inputs, in one child process, and compare every output.
-
-    The result may differ by rounding (kernel/rules.py). If the segment is exact, the model before simplification must give every
-    output of the original bit for bit, without optimisation. If `strict` is false, that model may also differ by ONNX Runtime's
-    own rounding (value_by_value.py). The result of a segment that is not exact may differ by such rounding too, as far as the
-    check shows its cause. With `by_value`, the check also compares inner values one by one, if the result keeps the names of all
-    values and nobody claims bit-identity.
-
-    The verdict reports any failure of the models. Raises UsageError for inputs that do not fit the original.
-    """
-    settings = settings or Settings()
-    start = time.perf_counter()
-    task = Task(segment, settings.for_child, strict, by_value)
-    ending = settings.call(CHECK, task)
-    for _ in range(_CRASHES):
-        if not isinstance(ending, process.Crashed) or not ending.stage.startswith(SIZES_STAGE):
-            break
-        choices = size_choices(segment.original.proto())
-        following = choice_after_crash(choices, int(ending.stage.removeprefix(SIZES_STAGE)))
-        if following == len(choices):
-            break
-        task = replace(task, first_choice=following)
-        ending = settings.call(CHECK, task)
-    for stage in (CORNERS_STAGE, OPTIMISED_STAGE, BRANCHES_STAGE):
-        if _ends_a_process(ending) and ending.stage == stage:
-            task = replace(task, ended={**task.ended, stage: str(ending)})
-            ending = settings.call(CHECK, task)
-    if not isinstance(ending, (process.Returned, process.Raised)) and ending.stage == DISTANCE_STAGE:
-        task = replace(task, segment=replace(segment, other=None))
-        ending = settings.call(CHECK, task)
-    seconds = time.perf_counter() - start
-    if isinstance(ending, process.Returned):
-        verdict: Verdict = ending.value
-        return replace(verdict, seconds=seconds)
-    if isinstance(ending, process.Raised) and ending.error is not None:
-        raise ending.error
-    if is_crash_of_result(ending):
-        return Verdict(Kind.DIFFERS, interruption(ending), seconds=seconds)
-    loading = check_loads(segment.original, segment.result, settings)
-    # Another result, as one without simplification, may take less memory.
-    comparable = isinstance(ending, process.OutOfMemory) and ending.stage.startswith("result")
-    late = isinstance(ending, process.TimedOut)
-    verdict = Verdict(
-        Kind.UNVERIFIED, interruption(ending), seconds=seconds, comparable=comparable, timed_out=late
-    )
-    return with_load_failure(verdict, *loading)

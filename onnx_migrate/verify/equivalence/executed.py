@@ -22,13 +22,13 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.process import mark
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx
+from onnx_migrate.verify.equivalence.stages import BRANCHES_STAGE
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
 from onnx_migrate.verify.model_traits import needed_nodes
 from onnx_migrate.verify.run_count import run_each
 
-__all__ = ["BRANCHES_STAGE", "not_executed"]
+__all__ = ["not_executed"]
 
-BRANCHES_STAGE = "original: running, which branches it takes"
 
 _MOST = 5
 """Most bodies that did not run, and most nodes of one body, that a message names."""

@@ -17,6 +17,7 @@ from onnx_migrate.process import mark
 from onnx_migrate.process.limits import memory_limit
 from onnx_migrate.verify.compare.informative import is_informative, uninformative_outputs
 from onnx_migrate.verify.equivalence.finite_shares import mostly_nan
+from onnx_migrate.verify.equivalence.stages import SIZES_STAGE
 from onnx_migrate.verify.evaluators import EvaluationError, Evaluator
 from onnx_migrate.verify.inputs.domain import feeds_of_domains
 from onnx_migrate.verify.inputs.generate import WIDE, RandomInputs
@@ -26,10 +27,8 @@ from onnx_migrate.verify.inputs.stored import bytes_of, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed, Feeds, check_feed
 from onnx_migrate.verify.run_count import begin_run
 
-__all__ = ["EXPENSIVE", "SIZES_STAGE", "Extent", "FeedSearch", "Values"]
+__all__ = ["EXPENSIVE", "Extent", "FeedSearch", "Values"]
 
-SIZES_STAGE = "original: running, sizes"
-"""The stage in which sizes are tried, for `process.mark`; the index of the choice of sizes follows."""
 
 _DISTRIBUTIONS = ("normal", WIDE)
 _FURTHER_DISTRIBUTIONS = ("uniform", "pixels", "small")

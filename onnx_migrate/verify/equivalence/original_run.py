@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.process import mark
 from onnx_migrate.verdicts import FeedNote
 from onnx_migrate.verify.compare.informative import VARYING_INPUTS, uninformative_outputs
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.compare.values import flatten
 from onnx_migrate.verify.equivalence.corner_runs import CornerRuns, run_corners
-from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE, not_executed
+from onnx_migrate.verify.equivalence.executed import not_executed
 from onnx_migrate.verify.equivalence.feed_search import EXPENSIVE, Extent, FeedSearch, Values
+from onnx_migrate.verify.equivalence.stages import BRANCHES_STAGE, CORNERS_STAGE, OPTIMISED_STAGE
 from onnx_migrate.verify.equivalence.undefined_values import undefined_elements
 from onnx_migrate.verify.equivalence.upstream_values import Nearest, expose_inner_values, nearest_among
 from onnx_migrate.verify.evaluators import (
@@ -30,7 +32,6 @@ from onnx_migrate.verify.evaluators import (
     Runnable,
     open_model,
 )
-from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.corners.feeds import MORE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp
@@ -41,13 +42,8 @@ from onnx_migrate.verify.model_traits import miscomputed_in_reference, with_attr
 from onnx_migrate.verify.run_count import begin_run, expect_runs, run_each
 from onnx_migrate.verify.settings import Settings
 
-__all__ = ["CORNERS_STAGE", "OPTIMISED_STAGE", "OriginalRun", "feed_notes", "run_original"]
+__all__ = ["OriginalRun", "feed_notes", "run_original"]
 
-CORNERS_STAGE = "original: running, corner inputs"
-"""The step in which the original runs on corner inputs; some of these may end the process that runs it."""
-
-OPTIMISED_STAGE = f"original: running, {LEVELS[1]}"
-"""The step in which ONNX Runtime runs the original with optimisation."""
 
 _LONG = 1.0
 """Seconds of one optimised run; if a run takes longer, fewer further runs are affordable."""

@@ -18,6 +18,7 @@ from onnx_migrate.verify.compare.values import paired, scale_of
 from onnx_migrate.verify.equivalence.feed_search import Values
 from onnx_migrate.verify.equivalence.findings import Findings
 from onnx_migrate.verify.equivalence.original_run import OriginalRun
+from onnx_migrate.verify.equivalence.stages import DISTANCE_STAGE
 from onnx_migrate.verify.equivalence.upstream_values import InnerValues, expose_inner_values
 from onnx_migrate.verify.evaluators import (
     LEVELS,
@@ -31,10 +32,7 @@ from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.kernel.difference import Difference
 from onnx_migrate.verify.run_count import run_each
 
-__all__ = ["DISTANCE_STAGE", "BitDifferences", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
-
-DISTANCE_STAGE = "another model: running"
-"""The stage that measures the distance of another model; a failure in it says nothing of the result."""
+__all__ = ["BitDifferences", "ResultRun", "bit_differences", "distance", "run_unsimplified"]
 
 
 def run_unsimplified(unsimplified: Runnable, original: OriginalRun) -> list[Values]:

@@ -32,7 +32,7 @@ from onnx_migrate.verify.equivalence.value_by_value import explained, first_diff
 from onnx_migrate.verify.evaluators import REFERENCE, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.kernel import Observation, Tolerance, judge
 from onnx_migrate.verify.kernel.limits import PRECISIONS
-from onnx_migrate.verify.load_check import load_failure
+from onnx_migrate.verify.loading import load_failure
 from onnx_migrate.verify.model_traits import miscomputed_in_reference, random_outputs
 from onnx_migrate.verify.run_count import begin_run, expect_runs
 from onnx_migrate.verify.tolerances import tolerance_for

@@ -32,7 +32,6 @@ from onnx_migrate.verify.model_traits import is_random
 from onnx_migrate.verify.settings import Settings
 
 __all__ = [
-    "FIRST_VALUE",
     "BitDifference",
     "NodeSettings",
     "ValueDifference",
@@ -42,9 +41,6 @@ __all__ = [
     "stored",
 ]
 
-
-FIRST_VALUE = "onnx_migrate.verify.equivalence.value_by_value:first_value"
-"""The function that the child process runs."""
 
 _MEMORY = 1 << 27
 """How many bytes of values are compared in one run, by the sizes that inference finds."""

@@ -23,6 +23,14 @@ from functools import cache
 from importlib import import_module
 
 from onnx_migrate.safe_open.paths import submodules
+from onnx_migrate.verify.evaluators.configurations import (
+    COARSE,
+    LEVELS,
+    OPTIMIZED,
+    REFERENCE,
+    STRICT,
+    UNOPTIMIZED,
+)
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
@@ -31,9 +39,6 @@ from onnx_migrate.verify.evaluators.interface import (
     with_extra_outputs,
     without_static_shapes,
 )
-from onnx_migrate.verify.evaluators.onnxruntime import LEVELS, OPTIMIZED, UNOPTIMIZED
-from onnx_migrate.verify.evaluators.reference import REFERENCE
-from onnx_migrate.verify.evaluators.strict import COARSE, STRICT
 
 __all__ = [
     "COARSE",

@@ -12,8 +12,8 @@ import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
 from onnx_migrate.messages import shortened
+from onnx_migrate.verify.evaluators.configurations import OPTIMIZED, UNOPTIMIZED
 from onnx_migrate.verify.evaluators.external_data import open_external_data
-from onnx_migrate.verify.evaluators.integer_sums import NOTE, exact_sums
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
@@ -21,17 +21,10 @@ from onnx_migrate.verify.evaluators.interface import (
     one_line,
     raise_if_out_of_memory,
 )
-from onnx_migrate.verify.evaluators.kernel_meanings import as_meant
 from onnx_migrate.verify.evaluators.ort_values import from_ort_value, is_foreign, to_ort_value
+from onnx_migrate.verify.evaluators.quirks import without_quirks
 
-__all__ = ["LEVELS", "LOADERS", "OPTIMIZED", "UNOPTIMIZED", "OnnxRuntime", "without_source_locations"]
-
-UNOPTIMIZED = "onnxruntime:off"
-"""ORT_DISABLE_ALL: every node runs as it is written, with weights as they are written."""
-OPTIMIZED = "onnxruntime:on"
-"""ORT_ENABLE_ALL, the level at which users run models."""
-LEVELS = (UNOPTIMIZED, OPTIMIZED)
-"""The configurations in which a verification runs models, in this order."""
+__all__ = ["LOADERS", "OnnxRuntime", "without_source_locations"]
 
 _TO_UNSIGNED = "QDQS8ToU8Transformer"
 """The optimisation that writes int8 inputs of DequantizeLinear as uint8.
@@ -68,29 +61,25 @@ class OnnxRuntime(Evaluator):
         import onnxruntime
 
         self.name = f"onnxruntime {onnxruntime.__version__}"
-        runnable, meant = as_meant(runnable, optimize=optimize)
-        written, saturating = exact_sums(runnable)
-        if written is not runnable:
-            runnable, self.notes = written, (NOTE,)
-        self.notes += meant
+        rewritten = without_quirks(runnable, optimize=optimize)
+        runnable, self.notes = rewritten.runnable, rewritten.notes
         try:
             with open_external_data(runnable) as (source, folder):
 
-                def session(*disabled: str, exact: bool) -> Any:
-                    options = _options(runnable, folder, optimize=optimize, exact=exact)
+                def session(entries: Mapping[str, str], *disabled: str) -> Any:
+                    options = _options(runnable, folder, entries, optimize=optimize)
                     providers = ["CPUExecutionProvider"]
                     return onnxruntime.InferenceSession(
                         source, options, providers=providers, disabled_optimizers=[*disabled]
                     )
 
-                exact = optimize and saturating
                 try:
-                    self._session = session(exact=exact)
+                    self._session = session(rewritten.entries)
                 except Exception:
-                    if not exact:
+                    if not rewritten.entries:
                         raise
-                    session(exact=False)  # which is what users load
-                    self._session = session(_TO_UNSIGNED, exact=True)
+                    session({})  # which is what users load
+                    self._session = session(rewritten.entries, _TO_UNSIGNED)
         except (LoadError, UsageError):  # of a file or library, which says nothing of the model
             raise
         except Exception as error:  # pybind raises a dozen unrelated kinds
@@ -115,8 +104,8 @@ class OnnxRuntime(Evaluator):
         return [from_ort_value(value) for value in self._session.run_with_ort_values(self._outputs, feed)]
 
 
-def _options(runnable: Runnable, folder: str | None, *, optimize: bool, exact: bool) -> Any:
-    """Return the options of a session whose external data lies in a folder; `exact` writes int8 weights of products as uint8.
+def _options(runnable: Runnable, folder: str | None, entries: Mapping[str, str], *, optimize: bool) -> Any:
+    """Return the options of a session whose external data lies in a folder, with further entries of its configuration.
 
     Raises UsageError for a library of custom operators that ONNX Runtime cannot load.
     """
@@ -138,8 +127,8 @@ def _options(runnable: Runnable, folder: str | None, *, optimize: bool, exact: b
         options.add_session_config_entry("session.disable_prepacking", "1")
     else:  # products with weights of few bits, which the optimiser fuses, stay products of floats
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
-    if exact:
-        options.add_session_config_entry("session.x64quantprecision", "1")
+    for key, value in entries.items():
+        options.add_session_config_entry(key, value)
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     for library in runnable.libraries:

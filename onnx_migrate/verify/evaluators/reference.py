@@ -10,6 +10,7 @@ import onnx
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.model.tensors import tensors
+from onnx_migrate.verify.evaluators.configurations import REFERENCE
 from onnx_migrate.verify.evaluators.interface import (
     EvaluationError,
     Evaluator,
@@ -18,9 +19,7 @@ from onnx_migrate.verify.evaluators.interface import (
     raise_if_out_of_memory,
 )
 
-__all__ = ["LOADERS", "REFERENCE", "Reference"]
-
-REFERENCE = "reference"
+__all__ = ["LOADERS", "Reference"]
 
 _PATIENCE = 20.0
 """Seconds that one run may take, checked between nodes: onnx.reference computes a convolution in Python."""

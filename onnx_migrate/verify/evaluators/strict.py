@@ -7,7 +7,6 @@ not show then. Here each node computes in float32, between Casts of the model it
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 from math import prod
 
@@ -16,39 +15,28 @@ import onnx
 import onnx.inliner
 from onnx import TensorProto
 
+from onnx_migrate.facts.narrow_floats import NARROW, is_narrow
 from onnx_migrate.facts.typed_graph import Frame, Step, Value, frames_of
 from onnx_migrate.facts.value_types import TypeTable
-from onnx_migrate.model.graphs import all_nodes, weight_tensors
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.tensors import numbers
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.retyping import TYPE_BY_ATTRIBUTE, retyping
+from onnx_migrate.verify.evaluators.configurations import COARSE, STRICT
 from onnx_migrate.verify.evaluators.interface import Evaluator, Runnable
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from onnx_migrate.verify.evaluators.scopes import with_own_names
 
 __all__ = [
-    "COARSE",
     "COARSER",
     "LARGEST_HALF",
     "LOADERS",
-    "NARROW",
     "STORED_ONCE",
-    "STRICT",
     "is_exact",
-    "is_narrow",
-    "names_type",
-    "narrowest",
     "rounded_weights",
     "rounding",
     "strict",
 ]
-
-STRICT = "onnxruntime:strict"
-"""ORT_DISABLE_ALL, every value of a narrow type rounded after each node."""
-
-COARSE = "onnxruntime:coarse"
-"""Like STRICT, but float16 adds 8 times as large rounding errors; numbers that float16 holds exactly stay exact."""
 
 COARSER = 8.0
 """Ratio of the rounding errors in COARSE to those in STRICT."""
@@ -62,8 +50,6 @@ _CLIP_BY_INPUTS = 11
 STORED_ONCE = 256
 """A constant with more elements has one type in a result, whichever nodes read it. A smaller one may be stored in two types."""
 
-NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
-
 _AS_WRITTEN = ("Cast", "CastLike", "Constant", "ConstantOfShape", "If", "Loop", "Scan")
 """Operators that round their outputs themselves, or that compute nothing."""
 
@@ -74,38 +60,6 @@ _EXACT = (
     "Where",
 )  # fmt: skip
 """Operators that give nothing but numbers that they read, 0, or these with another sign: all of a narrow type if those are."""
-
-
-def is_narrow(model: onnx.ModelProto) -> bool:
-    """Return whether a model stores numbers of a narrow type, or declares a value of one."""
-    return names_type(model, NARROW)
-
-
-def names_type(model: onnx.ModelProto, kinds: Collection[int]) -> bool:
-    """Return whether a model stores numbers of one of these element types, or declares a value of one."""
-    values = (*model.graph.input, *model.graph.output, *model.graph.value_info)
-    return (
-        any(value.type.tensor_type.elem_type in kinds for value in values)
-        # Weights need no declaration, so the values above may lack them.
-        or any(tensor.data_type in kinds for tensor in weight_tensors(model))
-        or any(
-            attribute.name == TYPE_BY_ATTRIBUTE[node.op_type] and attribute.i in kinds
-            for node in all_nodes(model)
-            if node.op_type in TYPE_BY_ATTRIBUTE
-            for attribute in node.attribute
-        )
-    )
-
-
-def narrowest(model: onnx.ModelProto) -> int:
-    """Return the narrow type of a model: bfloat16 if it has that, else float16; float32 for other models."""
-    if not is_narrow(model):
-        return TensorProto.FLOAT
-    kinds = {tensor.data_type for tensor in weight_tensors(model)}
-    kinds |= {
-        attribute.i for node in all_nodes(model) if node.op_type == "Cast" for attribute in node.attribute
-    }
-    return TensorProto.BFLOAT16 if TensorProto.BFLOAT16 in kinds else TensorProto.FLOAT16
 
 
 def strict(runnable: Runnable, *, coarse: bool = False) -> Runnable:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.model.origin import was_narrow
 from onnx_migrate.verdicts import RoundedOutput
 from onnx_migrate.verify.evaluators import (
@@ -20,7 +21,7 @@ from onnx_migrate.verify.evaluators import (
     Runnable,
     open_model,
 )
-from onnx_migrate.verify.evaluators.strict import LARGEST_HALF, is_narrow, rounded_weights
+from onnx_migrate.verify.evaluators.strict import LARGEST_HALF, rounded_weights
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.precision.decisions import CHANCE, share_beyond
 from onnx_migrate.verify.precision.errors import (

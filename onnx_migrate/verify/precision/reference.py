@@ -12,13 +12,13 @@ import numpy as np
 from onnx import TensorProto
 
 from onnx_migrate.cached import cached_property
+from onnx_migrate.facts.narrow_floats import NARROW
 from onnx_migrate.facts.typed_graph import Frame, frames_of
 from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import producers
 from onnx_migrate.verify.equivalence.common_values import shapes_of
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import STRICT, EvaluationError, Runnable, open_model
-from onnx_migrate.verify.evaluators.strict import NARROW
 from onnx_migrate.verify.inputs.constraints.value_ranges import exact_inputs
 from onnx_migrate.verify.inputs.generate import WIDE
 from onnx_migrate.verify.inputs.perturbed import perturbed_by_ulp, with_weights_moved

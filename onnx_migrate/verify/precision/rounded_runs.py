@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 
 from onnx_migrate import process
+from onnx_migrate.facts.narrow_floats import is_narrow, narrowest
 from onnx_migrate.model.model import Segment
 from onnx_migrate.verdicts import Kind, Verdict
 from onnx_migrate.verify.evaluators import Runnable
-from onnx_migrate.verify.evaluators.strict import is_narrow, narrowest
 from onnx_migrate.verify.settings import Settings, interruption
 
 __all__ = ["compare_rounded"]

@@ -15,11 +15,11 @@ import onnx_migrate
 from onnx_migrate import files
 from onnx_migrate.engine.pass_registry import make_pass
 from onnx_migrate.errors import CannotMigrate, UsageError
+from onnx_migrate.facts.narrow_floats import is_narrow
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verify import Runnable, Settings
 from onnx_migrate.verify.evaluators import OPTIMIZED, STRICT, UNOPTIMIZED, EvaluationError, open_model
-from onnx_migrate.verify.evaluators.strict import is_narrow
 from onnx_migrate.verify.precision import closeness, groups
 from onnx_migrate.verify.precision.errors import error_of
 from onnx_migrate.verify.prover import Prover

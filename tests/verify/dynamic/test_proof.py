@@ -9,8 +9,8 @@ import pytest
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify import Runnable, prove_dynamic
-from onnx_migrate.verify.dynamic.proof import _INCREMENTS, PROVE
+from onnx_migrate.verify import Runnable
+from onnx_migrate.verify.dynamic.proof import _INCREMENTS, PROVE, prove_dynamic
 from onnx_migrate.verify.dynamic.proof import prove as prove_in_child
 from tests.support.paths import FIXTURES
 from tests.verify.harness import net, prove, runnable, wrong_optimiser

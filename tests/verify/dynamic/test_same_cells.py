@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from onnx_migrate.verify import Runnable, prove_dynamic
+from onnx_migrate.verify import Runnable
+from onnx_migrate.verify.dynamic.proof import prove_dynamic
 from tests.support.feature_maps import cells, detector, opened
 from tests.support.repairs import text
 

@@ -16,8 +16,8 @@ from onnx_migrate.model.weights import Weights
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify import Feed, Feeds, Runnable, Settings
 from onnx_migrate.verify.equivalence import feed_search
-from onnx_migrate.verify.equivalence.check import Task
 from onnx_migrate.verify.equivalence.check import check as check_task
+from onnx_migrate.verify.equivalence.task import Task
 from onnx_migrate.verify.evaluators.onnxruntime import OnnxRuntime
 from tests.support.paths import FIXTURES
 from tests.verify.harness import CONSTANT, RELU, ULP, check, mutated, net, runnable, verdict, wrong_optimiser

@@ -14,10 +14,9 @@ from onnx_migrate.errors import UsageError
 from onnx_migrate.verdicts import Kind
 from onnx_migrate.verify import Feed, Feeds
 from onnx_migrate.verify.equivalence import segment_check
-from onnx_migrate.verify.equivalence.check import CHECK
 from onnx_migrate.verify.equivalence.check import check as check_in_child
-from onnx_migrate.verify.equivalence.executed import BRANCHES_STAGE
-from onnx_migrate.verify.equivalence.original_run import CORNERS_STAGE, OPTIMISED_STAGE
+from onnx_migrate.verify.equivalence.stages import BRANCHES_STAGE, CORNERS_STAGE, OPTIMISED_STAGE
+from onnx_migrate.verify.equivalence.task import CHECK
 from tests.support.skips import Elsewhere, skip_if
 from tests.support.versions import RUNTIME
 from tests.verify.harness import RELU, check, net, runnable, verdict

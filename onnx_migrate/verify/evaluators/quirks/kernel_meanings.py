@@ -26,16 +26,17 @@ from onnx_migrate.model.graphs import Body, bodies
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.verify.evaluators.interface import Runnable
-from onnx_migrate.verify.evaluators.quantized_meanings import (
+from onnx_migrate.verify.evaluators.quirks import Quirk, Rewritten
+from onnx_migrate.verify.evaluators.quirks.quantized_meanings import (
     ORDER_NOTE,
     STEP_NOTE,
     as_floats,
     pools_by_rows,
 )
-from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE, Transforms
-from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
+from onnx_migrate.verify.evaluators.quirks.transforms import TRANSFORM_NOTE, Transforms
+from onnx_migrate.verify.evaluators.quirks.written_nodes import Written, WrittenNodes
 
-__all__ = ["ACCURACY_NOTE", "SKIP_NOTE", "as_meant", "write_as_meant"]
+__all__ = ["ACCURACY_NOTE", "QUIRK", "SKIP_NOTE", "as_meant", "write_as_meant"]
 
 ACCURACY_NOTE = (
     "MatMulNBits ran with accuracy_level 0, which computes with float inputs. With the level in the model, ONNX Runtime also"
@@ -60,16 +61,16 @@ _POOLS = (b"AveragePool", b"DequantizeLinear")
 """Both are in a model whose pools of dequantised values are written."""
 
 
-def as_meant(runnable: Runnable, *, optimize: bool) -> tuple[Runnable, tuple[str, ...]]:
+def as_meant(runnable: Runnable, optimize: bool) -> Rewritten:
     """Return the model to load, the given one if it has no such node, and notes on the changes."""
     structure = runnable.structure
     if structure is not None and not (
         any(word in structure for word in _WORDS) or all(word in structure for word in _POOLS)
     ):
-        return runnable, ()
+        return Rewritten(runnable)
     model = runnable.proto()
     changed, notes = write_as_meant(model, optimize=optimize)
-    return (runnable.with_structure(model) if changed else runnable), notes
+    return Rewritten(runnable.with_structure(model) if changed else runnable, notes)
 
 
 def write_as_meant(model: onnx.ModelProto, *, optimize: bool = False) -> tuple[int, tuple[str, ...]]:
@@ -174,3 +175,16 @@ def _with_outputs(node: onnx.NodeProto, names: Names) -> int:
     for index in missing:
         node.output[index] = names.fresh(f"{node.output[0]}_present")
     return int(bool(missing))
+
+
+QUIRK = Quirk(
+    as_meant,
+    {
+        ACCURACY_NOTE: "MatMulNBits without quantised inputs stood in for MatMulNBits",
+        ORDER_NOTE: "AveragePool that adds by rows stood in for AveragePool",
+        SKIP_NOTE: "Add and LayerNormalization stood in for SkipLayerNormalization",
+        STEP_NOTE: "DequantizeLinear, floats and QuantizeLinear stood in for QLinearAdd, QLinearMul and"
+        " QLinearGlobalAveragePool without optimisation",
+        TRANSFORM_NOTE: "products of matrices stood in for DFT and STFT",
+    },
+)

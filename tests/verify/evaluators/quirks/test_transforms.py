@@ -8,8 +8,8 @@ import pytest
 from onnx import parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import write_as_meant
-from onnx_migrate.verify.evaluators.transforms import TRANSFORM_NOTE
+from onnx_migrate.verify.evaluators.quirks.kernel_meanings import write_as_meant
+from onnx_migrate.verify.evaluators.quirks.transforms import TRANSFORM_NOTE
 from tests.passes.contrib.one_node import session
 
 

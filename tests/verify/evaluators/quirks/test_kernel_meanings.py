@@ -8,8 +8,8 @@ import pytest
 from onnx import helper, parser
 
 import onnx_migrate
-from onnx_migrate.verify.evaluators.kernel_meanings import ACCURACY_NOTE, SKIP_NOTE, write_as_meant
-from onnx_migrate.verify.evaluators.quantized_meanings import ORDER_NOTE, STEP_NOTE
+from onnx_migrate.verify.evaluators.quirks.kernel_meanings import ACCURACY_NOTE, SKIP_NOTE, write_as_meant
+from onnx_migrate.verify.evaluators.quirks.quantized_meanings import ORDER_NOTE, STEP_NOTE
 from tests.passes.contrib.level_2 import data, few_bits, gathers, scale, zero
 from tests.passes.contrib.level_3 import multi_head
 from tests.passes.contrib.one_node import Case, session, written

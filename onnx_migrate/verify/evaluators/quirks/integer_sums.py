@@ -20,8 +20,9 @@ from onnx_migrate.model.graphs import FunctionKey, LocatedBody, all_nodes, bodie
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Runnable
+from onnx_migrate.verify.evaluators.quirks import Quirk, Rewritten
 
-__all__ = ["NOTE", "exact_sums", "saturates", "with_exact_sums"]
+__all__ = ["NOTE", "QUIRK", "exact_sums", "saturates", "with_exact_sums"]
 
 NOTE = (
     "this processor has no VNNI, so ONNX Runtime adds products of uint8 and int8 in int16, which saturates. onnx-migrate"
@@ -95,20 +96,28 @@ def saturates() -> bool:
     return bool((session.run(None, feed)[0] != 64 * 255 * 127).any())
 
 
-def exact_sums(runnable: Runnable) -> tuple[Runnable, bool]:
-    """Return the model to load, the given one if its sums are exact, and whether ONNX Runtime's own sums saturate.
+_EXACT = {"session.x64quantprecision": "1"}
+"""The entry with which the optimiser takes constant weights as uint8.
 
-    If they saturate, the optimiser needs the option "session.x64quantprecision". The optimiser makes integer products of
-    DequantizeLinear, MatMul or Conv, and QuantizeLinear. With the option, it takes constant weights as uint8 in these. Raises
-    EvaluationError if an element type that decides is unknown.
+It makes integer products of DequantizeLinear, MatMul or Conv, and QuantizeLinear.
+"""
+
+
+def exact_sums(runnable: Runnable, optimize: bool) -> Rewritten:
+    """Return the model to load, the given one if its sums are exact.
+
+    Raises EvaluationError if an element type that decides is unknown.
     """
     structure = runnable.structure
     if structure is not None and not any(word in structure for word in _WORDS):
-        return runnable, False
+        return Rewritten(runnable)
     if not saturates():
-        return runnable, False
+        return Rewritten(runnable)
     model = runnable.proto()
-    return (runnable.with_structure(model) if with_exact_sums(model) else runnable), True
+    entries = _EXACT if optimize else {}
+    if not with_exact_sums(model):
+        return Rewritten(runnable, entries=entries)
+    return Rewritten(runnable.with_structure(model), (NOTE,), entries)
 
 
 def with_exact_sums(model: onnx.ModelProto) -> int:
@@ -204,3 +213,6 @@ def _raised(name: str, result: str, names: Names) -> list[onnx.NodeProto]:
         helper.make_node("Add", [wide, offset], [sum_]),
         helper.make_node("Cast", [sum_], [result], to=TensorProto.UINT8),
     ]
+
+
+QUIRK = Quirk(exact_sums, {NOTE: "exact sums of integers stood in for kernels that saturate"})
