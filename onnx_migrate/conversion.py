@@ -116,9 +116,9 @@ def _converted(source: Model, opset: int, log: ChangeLog, *, keep: bool) -> Mode
     try:
         result = _pipeline(opset, keep=keep).run(source, log).model
     except CannotMigrate as error:
-        if find_spec("onnx_migrate.remedies"):  # the wheel of the core has no other passes to try
+        if find_spec("onnx_migrate.tried_advice"):  # the wheel of the core has no other passes to try
             from onnx_migrate.options import Options
-            from onnx_migrate.remedies import tried_advice
+            from onnx_migrate.tried_advice import tried_advice
 
             error.advise(tried_advice(error, source, Options(opset=opset, keep_ir=keep)))
         raise

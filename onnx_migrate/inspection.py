@@ -42,7 +42,7 @@ from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights
 from onnx_migrate.options import Options
 from onnx_migrate.pipelines import pipeline_of
-from onnx_migrate.remedies import remedies, tried_advice
+from onnx_migrate.remedies import remedies
 from onnx_migrate.report import ModelSummary, Report
 from onnx_migrate.report.selections import version
 from onnx_migrate.rewrite.change_log import ChangeLog
@@ -50,6 +50,7 @@ from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import Signature, is_onnx, signature_at
 from onnx_migrate.standard.targets import Target, Targets, resolve, tables
+from onnx_migrate.tried_advice import tried_advice
 from onnx_migrate.url import absolute
 
 __all__ = [

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, cast
 
 from onnx_migrate import files
-from onnx_migrate.advice import Advice
 from onnx_migrate.core_options import policy_of
 from onnx_migrate.declared import KeywordsOf, OfSource
+from onnx_migrate.engine.features import functions_of
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
 from onnx_migrate.engine.pipeline import Pipeline
@@ -34,9 +34,8 @@ from onnx_migrate.report import ModelSummary, PartialReport, Report
 from onnx_migrate.report.feature_values import recorded_values
 from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
-from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.change_log import ChangeLog, Rest
 from onnx_migrate.rewrite.operator_counts import PassEffect
-from onnx_migrate.rewrite.part import Rest
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import RuntimeProof
 from onnx_migrate.verification import ProvingInRuntimes, Verifying
@@ -84,13 +83,14 @@ def migrate(source: files.Source | Model, options: Options) -> Migration[Any]:
         Cancelled: `cancel` was set. All of these are MigrateError.
     """
     with stoppable(options.cancel, options.timeout), transfers_within(options.timeout):
-        # Without named outputs, the cut is where the runtimes stop supporting the model.
-        if options.of_feature("split") and options.targets is not None and not options.extract_outputs:
-            source = source if isinstance(source, Model) else files.load(source)
-            from onnx_migrate.splitting import split_for
 
-            split = split_for(source, options)
-            options = replace(options, extract_outputs=split.outputs, split=bool(split.outputs))
+        def load() -> Model:
+            nonlocal source
+            source = source if isinstance(source, Model) else files.load(source)
+            return source
+
+        for complete in functions_of("completes", options):
+            options = complete(options, load)
         return _Run(options).of(source)
 
 
@@ -192,27 +192,18 @@ class _Run:
             bind_inputs(self.inputs, original, self.settings, complete=complete)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
-        """Try the advice on an error, and add solutions if the passes refused the model for a runtime."""
+        """Try the advice on an error, and add that of features if the passes refused the model."""
         # No option repairs an invalid model.
         if isinstance(error, InvalidModel):
             return
-        from onnx_migrate.remedies import remedies, tried_advice
+        from onnx_migrate.tried_advice import tried_advice
 
         error.advise(tried_advice(error, original, self.options))
-        targets = self.request.targets
-        # The remedies are about runtimes.
-        if targets is None or not isinstance(error, CannotMigrate):
+        if not isinstance(error, CannotMigrate):
             return
-        from onnx_migrate.compatibility import CompatibilityChecker
-
-        own = [
-            piece for piece in error.advice if not piece.fixes_dims
-        ]  # which the remedies try for the runtime
-        try:
-            helps = remedies(CompatibilityChecker(baseline), targets)
-        except OutOfTime:  # the refusal says more than the end of the search for a way out
-            return
-        error.advise((*own, *(Advice(text, tried=True) for text in helps)))
+        with suppress(OutOfTime):  # the refusal says more than the end of the search for a way out
+            for advise in functions_of("advises", self.options):
+                error.advise(advise(error, baseline, self.options))
 
     def _proved(
         self, original: Model, log: ChangeLog

@@ -4,7 +4,7 @@ trying.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -26,7 +26,7 @@ from onnx_migrate.options import Options
 from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["Split", "split_for"]
+__all__ = ["Split", "split_for", "with_cut"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,14 @@ class Split:
     operator: str = ""
     before: int = 0
     behind: int = 0
+
+
+def with_cut(options: Options, load: Callable[[], Model]) -> Options:
+    """Return options with the outputs at which a model is split, if runtimes decide that. Raises as `split_for` does."""
+    if not options.split or options.targets is None or options.extract_outputs:
+        return options
+    outputs = split_for(load(), options).outputs
+    return replace(options, extract_outputs=outputs, split=bool(outputs))
 
 
 def split_for(model: Model, options: Options) -> Split:

@@ -59,7 +59,7 @@ class LowerOpset(Pass):
         if wished < newest:
             model, lowered = self._lower(model, wished, log, nearest=True).model, True
         if lowered and not self.keep_ir:
-            from .ir_version.lower_ir import fit_ir_version
+            from onnx_migrate.rewrite.older_ir.lower_ir import fit_ir_version
 
             fit_ir_version(model, log, self.name)
         return model

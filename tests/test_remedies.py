@@ -17,8 +17,9 @@ from onnx_migrate.errors import CannotMigrate, MigrateError
 from onnx_migrate.inspection import inspect
 from onnx_migrate.options import Options
 from onnx_migrate.process import OutOfTime, check_stopped
-from onnx_migrate.remedies import remedies, tried_advice
+from onnx_migrate.remedies import remedies
 from onnx_migrate.standard.targets import Targets, resolve
+from onnx_migrate.tried_advice import tried_advice
 from tests.harness import model
 from tests.support.targets import targets_of
 from tests.test_architecture import parsed, sources

@@ -8,12 +8,12 @@ declared before any model is read.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_migrate.installed import load_installed
 from onnx_migrate.safe_open.paths import submodules
@@ -21,7 +21,7 @@ from onnx_migrate.safe_open.paths import submodules
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass
 
-__all__ = ["PASSES", "Feature", "Phase", "Placed", "features", "passes_in"]
+__all__ = ["PASSES", "Feature", "Phase", "Placed", "features", "functions_of", "passes_in"]
 
 PASSES = "onnx_migrate.passes"
 """The package that holds the passes and the features of this distribution."""
@@ -71,6 +71,11 @@ class Feature:
     `modules` are the modules that register passes, relative to the package of the feature. `report` is the module that declares
     what a report says on the feature: its `REPORT` is a frozen dataclass whose fields are declared with
     `onnx_migrate.reported.reported`. "" is a feature without values of its own in the report.
+
+    `completes` and `advises` name functions as "module:function"; they are called if an option of the feature differs from its
+    default. `completes` gets the options and a function that loads the model. It returns options to which it adds what follows
+    from the model. `advises` gets an error of the passes, the model and the options. It returns the advice that the error shall
+    have.
     """
 
     name: str
@@ -79,11 +84,18 @@ class Feature:
     options: type | None = None
     modules: tuple[str, ...] = ()
     report: str = ""
+    completes: str = ""
+    advises: str = ""
 
     @property
     def package(self) -> str:
         """The package of the folder."""
         return self.build.__module__.rpartition(".")[0]
+
+    def is_asked(self, options: Any) -> bool:
+        """Return whether an option of the feature differs from its default."""
+        own = vars(self.options).get("__annotations__", {}) if self.options else {}
+        return any(map(options.differs, own))
 
     @property
     def reported(self) -> type | None:
@@ -106,6 +118,15 @@ def _has_feature(name: str) -> bool:
     spec = find_spec(f"{PASSES}.{name}")
     is_folder = spec is not None and spec.submodule_search_locations is not None
     return is_folder and find_spec(f"{PASSES}.{name}.feature") is not None
+
+
+def functions_of(kind: Literal["completes", "advises"], options: Any) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of a kind of the features that options ask for."""
+    for feature in features():
+        name = getattr(feature, kind)
+        if name and feature.is_asked(options):
+            module, _, function = name.partition(":")
+            yield getattr(importlib.import_module(module), function)
 
 
 def passes_in(options: Any, phases: Collection[Phase]) -> list[Placed]:

@@ -17,7 +17,7 @@ from onnx_migrate.model.model import Model
 if TYPE_CHECKING:
     from onnx_migrate.verdicts import Distance
 
-__all__ = ["Aside", "Attempt", "Change", "ChangeLog", "Exactness", "Note"]
+__all__ = ["Aside", "Attempt", "Change", "ChangeLog", "Exactness", "Note", "Rest"]
 
 Fact = TypeVar("Fact")
 
@@ -225,6 +225,13 @@ def attribute_text(attribute: AttributeProto) -> str:
 def _name(kinds: Any, number: int) -> str:
     """Return the name of a number of an enumeration; the number itself if a broken model has an unknown one."""
     return str(kinds.Name(number)) if number in kinds.values() else str(number)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A fact about the whole model: the part after the migrated part, which the caller gets too."""
+
+    model: Model
 
 
 @dataclass(frozen=True)

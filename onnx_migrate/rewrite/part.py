@@ -33,14 +33,7 @@ from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
 from onnx_migrate.standard.opsets import onnx_opset
 
-__all__ = ["Rest", "cut", "named_values", "rest_behind"]
-
-
-@dataclass(frozen=True)
-class Rest:
-    """A fact about the whole model: the part after the migrated part, which the caller gets too."""
-
-    model: Model
+__all__ = ["cut", "named_values", "rest_behind"]
 
 
 def named_values(asked: str | Iterable[str], proto: onnx.ModelProto) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from onnx_migrate.model.interface import listed_initializers, unlist_initializer
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import drop_unused_imports, note_unused_imports, set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.older_ir.lower_ir import lower_ir
 from onnx_migrate.standard.ir_versions import NEWEST_IR, OLDEST_IR, IrFeature
-
-from .lower_ir import lower_ir
 
 __all__ = ["IrVersion"]
 

@@ -11,8 +11,8 @@ from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs, names_read, output_names, producers
 from onnx_migrate.model.interface import Interface, Port
 from onnx_migrate.model.model import Model
-from onnx_migrate.rewrite.change_log import ChangeLog
-from onnx_migrate.rewrite.part import Rest, cut, named_values, rest_behind
+from onnx_migrate.rewrite.change_log import ChangeLog, Rest
+from onnx_migrate.rewrite.part import cut, named_values, rest_behind
 from onnx_migrate.verdicts import Verdict
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from onnx_migrate.verify.model_traits import dependents

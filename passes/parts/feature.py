@@ -71,4 +71,5 @@ FEATURE = Feature(
     phases=(Phase.PART,),
     options=PartOptions,
     modules=("cut",),
+    completes="onnx_migrate.splitting:with_cut",
 )

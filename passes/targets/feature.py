@@ -56,4 +56,5 @@ FEATURE = Feature(
     ),
     options=TargetOptions,
     modules=("fit_forms", "fit_operators", "runtime_limits"),
+    advises="onnx_migrate.remedies:with_remedies",
 )

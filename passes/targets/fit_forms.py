@@ -25,11 +25,11 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.dead_values import remove_dead_values
 from onnx_migrate.rewrite.driver import Driver
 from onnx_migrate.rewrite.lowering_rewriter import LoweringRewriter
+from onnx_migrate.rewrite.older_ir.initializers import list_all_initializers
 from onnx_migrate.standard.opsets import body_opsets
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.standard.targets import Target, Targets
 
-from ..ir_version.initializers import list_all_initializers
 from ..left import leave_or_raise
 from ..quantized.quantized_as_pairs import WITH_SCALES, write_out_softmax, write_scales_as_pairs
 from .axes_from_the_front import OPERATORS_WITH_AXES, count_axes_from_the_front

@@ -20,13 +20,13 @@ from onnx_migrate.model.graphs import node_label
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.annotations import set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
+from onnx_migrate.rewrite.older_ir.lower_ir import lower_ir
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.rewrite.resize.forms import name_all_axes
 from onnx_migrate.standard.opsets import imported, onnx_opset
 from onnx_migrate.standard.schema import ML
 from onnx_migrate.standard.targets import Target, Targets, operator_knowledge
 
-from ..ir_version.lower_ir import lower_ir
 from ..left import leave_or_raise
 from ..resize.traversal import ResizeNode, ResizeTraversal, resizes
 from .runtime_faults import faulty_nodes

@@ -15,6 +15,9 @@ from onnx_migrate.model.validity.ir_features import FoundFeature, features, requ
 from onnx_migrate.rewrite.annotations import drop_annotation, set_ir_version
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.inline_functions import inline_functions
+from onnx_migrate.rewrite.older_ir.functions import merge_overloads, write_defaults
+from onnx_migrate.rewrite.older_ir.initializers import list_all_initializers
+from onnx_migrate.rewrite.older_ir.sparse import make_dense
 from onnx_migrate.standard.ir_versions import (
     DTYPE_FEATURES,
     NEWEST_IR,
@@ -24,10 +27,6 @@ from onnx_migrate.standard.ir_versions import (
 )
 from onnx_migrate.standard.opsets import owners
 from onnx_migrate.standard.schema import is_onnx
-
-from .functions import merge_overloads, write_defaults
-from .initializers import list_all_initializers
-from .sparse import make_dense
 
 __all__ = ["fit_ir_version", "lower_ir"]
 
