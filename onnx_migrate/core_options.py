@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.declared import declared, option
+from onnx_migrate.declared import Shapes, declared, option
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass
@@ -49,6 +49,18 @@ VERIFICATION, RUNNING = "Verification", "Limits and configuration"
 """The panels of `--help` that show these options."""
 
 
+def _opset_words(value: Any, _shapes: Shapes) -> Any:
+    """Return what `--opset` takes, as "ai.onnx=17,ai.onnx.ml=3"."""
+    if not isinstance(value, dict):
+        return value
+    return ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
+
+
+def _limit_words(value: Any, _shapes: Shapes) -> Any:
+    """Return what `--rtol` and `--atol` take, as "logits:0.001"."""
+    return [f"{output}:{limit}" for output, limit in value.items()] if isinstance(value, dict) else value
+
+
 _Options = TypeVar("_Options", bound="CoreOptions")
 
 
@@ -68,6 +80,7 @@ class CoreOptions:
         model's opset, and "latest" is the newest that the installed onnx knows. A mapping, or a text like "17,ai.onnx.ml=3",
         gives one for each of ai.onnx, ai.onnx.ml and custom domains (`adapters`). Other domains keep theirs. The default is
         "17+". It is "keep" if you ask for something else, such as `dynamic_batch`, `fix_shape`, `precision` or `ir_version`.""",
+        words=_opset_words,
     )
     best_effort: bool = option(
         False, "--best-effort", panel=REACH, is_flag=True,
@@ -142,6 +155,7 @@ class CoreOptions:
         text="""inputs to verify on: arrays by input name, {"x": array}, a list of such dicts, or a function or iterator that
         yields them. The path of an .npz, .npy or JSON file, or of a folder of images, .npy or .pb files, works too. So does
         "NAME=PATH" for one input, or several of these (docs/inputs.md).""",
+        words=lambda data, _: data if isinstance(data, (str, list)) else None,
     )
     max_inputs: int = option(
         1000, "--max-inputs", panel=VERIFICATION, type="count", default=1000, show_default=True, metavar="N",
@@ -154,11 +168,13 @@ class CoreOptions:
         "gets (pixel / 255 - mean) / std.",
         text="""the mean of pixels from 0 to 1, for images: one number, or one for each channel. A float input gets
         (pixel / 255 - mean) / std, and a uint8 input the pixels unchanged.""",
+        words=lambda value, _: ",".join(map(str, value)) if isinstance(value, list) else value,
     )
     std: str | float | Sequence[float] | None = option(
         None, "--std", panel=VERIFICATION, metavar="NUMBERS",
         help="The standard deviation of pixels from 0 to 1, for images. With 1/255 the pixels stay from 0 to 255.",
         text="""the standard deviation of pixels from 0 to 1, for images. With "1/255" the pixels stay from 0 to 255.""",
+        words=lambda value, _: ",".join(map(str, value)) if isinstance(value, list) else value,
     )
     layout: Literal["nchw", "nhwc"] | None = option(
         None, "--layout", panel=VERIFICATION, type=("nchw", "nhwc"),
@@ -171,6 +187,7 @@ class CoreOptions:
         "depends on the element type.",
         text="""the largest relative difference allowed: a number for every output, {"logits": 1e-2} for some, or several texts
         like "logits:1e-2".""",
+        words=_limit_words,
     )
     atol: OutputLimits = option(
         None, "--atol", panel=VERIFICATION, type="tolerance", multiple=True, metavar="[OUTPUT:]FLOAT",
@@ -178,6 +195,7 @@ class CoreOptions:
         "depends on the values.",
         text="""the largest absolute difference allowed: a number for every output, {"logits": 1e-3} for some, or several texts
         like "logits:1e-3".""",
+        words=_limit_words,
     )
     seed: int = option(
         0, "--seed", panel=VERIFICATION, type=int, default=0, show_default=True, help="The seed of the random inputs.",
@@ -195,6 +213,7 @@ class CoreOptions:
         help="The memory limit of the simplifier, of the verification and, from 1 GB on, of this process. The default is three "
         "quarters of the machine's memory.",
         text="the bytes of memory that each of them may use; three quarters of the machine's memory by default.",
+        words=lambda limit, _: repr(limit / 2**30),
     )
     isolated: bool = option(
         True, text="run native code in child processes, so that a crash does not end this process.", reported=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
@@ -15,6 +15,7 @@ __all__ = [
     "Declared",
     "KeywordsOf",
     "OfSource",
+    "Shapes",
     "check_names",
     "current_names",
     "declared",
@@ -22,6 +23,9 @@ __all__ = [
     "option",
     "parameters_of",
 ]
+
+Shapes = Mapping[str, "Sequence[int | str | None] | None"]
+"""The shapes of inputs and outputs by name; None for an unknown one."""
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -44,6 +48,9 @@ class Declared:
     `changes_graph` says whether the option asks for another graph. Without such an option, a migration may change the header
     alone. If `keeps_opset` is true and the caller names no opset, the model keeps its own: who asks for a batch did not ask for
     another opset. If it is false, a newer opset helps, even beside such an option.
+
+    `words` gets a value as JSON's types, and the shapes of the model's inputs and outputs by name. It returns the text, or the
+    list of texts, that the flag takes for this value; None if a command line cannot express it.
     """
 
     name: str
@@ -57,6 +64,7 @@ class Declared:
     former: tuple[str, ...]
     changes_graph: bool
     keeps_opset: bool | None
+    words: Callable[[Any, Shapes], Any]
     click: Mapping[str, Any]
 
     @property
@@ -77,7 +85,8 @@ class Declared:
 
 def option(
     default: T, /, *flags: str, text: str, panel: str = "", off: str = "", reported: bool = True,
-    former: tuple[str, ...] = (), changes_graph: bool = False, keeps_opset: bool | None = None, **click: Any,
+    former: tuple[str, ...] = (), changes_graph: bool = False, keeps_opset: bool | None = None,
+    words: Callable[[Any, Shapes], Any] = lambda value, shapes: value, **click: Any,
 ) -> T:  # fmt: skip
     """Declare an option as a field of a dataclass; see `Declared`."""
     metadata = {
@@ -89,6 +98,7 @@ def option(
         "former": former,
         "changes_graph": changes_graph,
         "keeps_opset": keeps_opset,
+        "words": words,
         "click": click,
     }
     declaration: T = field(default=default, metadata=metadata)

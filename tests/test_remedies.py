@@ -212,7 +212,7 @@ def test_advice_is_not_tried_when_the_time_is_over(monkeypatch: pytest.MonkeyPat
     def out_of_time(*_: object) -> None:
         raise OutOfTime(MigrateError("timed out"))
 
-    monkeypatch.setattr("onnx_migrate.remedies._failure", out_of_time)
+    monkeypatch.setattr("onnx_migrate.tried_advice._failure", out_of_time)
     with pytest.raises(CannotMigrate) as caught:
         migrate(model(DET), opset=10)
 
@@ -253,7 +253,7 @@ def test_a_trial_that_takes_too_much_memory_does_not_hide_the_refusal(
         raise MemoryError
 
     refusal = CannotMigrate("no equal", hint=Advice("opset 9 works", options={"opset": 9}))
-    monkeypatch.setattr("onnx_migrate.remedies.pipeline_of", exhausted)
+    monkeypatch.setattr("onnx_migrate.tried_advice.pipeline_of", exhausted)
 
     assert tried_advice(refusal, files.load(model(DET)), Options(opset=8)) == ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -62,14 +61,8 @@ class Request:
             for name, value in stated.items()
             if not _same(value, _DECLARED[name].default) and not _empty(value)
         }
-        objects: list[Any] = [entry for entry in asked.passes or () if not isinstance(entry, str)]
-        data = asked.input_data
-        objects += [] if data is None or _is_text(data) else [data]
-        # Arrays cannot be written on a command line.
-        fixed = asked.of_feature("fix_values")
-        values = fixed.values() if isinstance(fixed, Mapping) else ()
-        objects += [value for value in values if not isinstance(value, (str, bool, int, float, list))]
-        return cls(options, asked.targets, not objects and asked.pipeline is None)
+        repeatable = asked.pipeline is None and all(_is_json(stated[name]) for name in options)
+        return cls(options, asked.targets, repeatable)
 
     @property
     def call(self) -> str:
@@ -159,57 +152,11 @@ def _words(
         return [first]
     if option.off or "flag_value" in option.click:
         return [f"{first}={value}"]
-    if name == "memory_limit":
-        # The command line takes gigabytes.
-        value = repr(value / 2**30)
-    if name == "opset" and isinstance(value, dict):
-        value = ",".join(f"{domain or 'ai.onnx'}={opset}" for domain, opset in value.items())
-    if name == "fix_shape" and isinstance(value, dict):
-        value = [
-            f"{key}={size}" if isinstance(size, int) else f"{key}:{','.join(_sizes(size))}"
-            for key, size in value.items()
-        ]
-    if name == "fix_values" and isinstance(value, dict):
-        value = [
-            f"{key}={option if isinstance(option, str) else json.dumps(option)}"
-            for key, option in value.items()
-        ]
-    if name == "dynamic" and isinstance(value, dict):
-        # Axes by number need the rank of the input.
-        value = [_dims(key, axes, shapes.get(key)) for key, axes in value.items()]
-        if None in value:
-            return None
-    if name in ("rtol", "atol") and isinstance(value, dict):
-        value = [f"{output}:{limit}" for output, limit in value.items()]
-    if name in ("mean", "std") and isinstance(value, list):
-        value = ",".join(map(str, value))
+    value = option.words(value, shapes)
+    if value is None:
+        return None
     values = value if isinstance(value, list) else [value]
     return [word for text in values for word in (first, str(text))]
-
-
-def _sizes(sizes: Any) -> Iterable[str]:
-    """Return the sizes of an input's axes as `--fix-shape` takes them: of all, or of some by their number."""
-    by_axis = isinstance(sizes, Mapping) or None in sizes
-    numbered_sizes = sizes.items() if isinstance(sizes, Mapping) else enumerate(sizes)
-    return [f"{axis}={size}" if by_axis else str(size) for axis, size in numbered_sizes if size is not None]
-
-
-def _dims(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str | None:
-    """Return axes that torch.onnx's `dynamic_axes` names as text, as in "x:N,3,H,W"; None if the shape is not known."""
-    if isinstance(axes, str):
-        return f"{name}:{axes}"
-    if shape is None or not all(isinstance(dim, int) or dim for dim in shape):
-        return None
-    dims = [str(dim) for dim in shape]
-    if isinstance(axes, list) and not all(isinstance(entry, int) for entry in axes):
-        if len(axes) != len(dims):
-            return None
-        axes = dict(enumerate(axes))
-    for axis in axes:
-        symbol = axes[axis] if isinstance(axes, dict) else "?"
-        if symbol is not None:
-            dims[int(axis)] = str(symbol)
-    return f"{name}:{','.join(dims)}"
 
 
 def _name(model: str) -> str:
@@ -218,10 +165,13 @@ def _name(model: str) -> str:
     return "MODEL" if model.startswith("<") else model
 
 
-def _is_text(value: Any) -> bool:
-    """Whether a value is a path, or several."""
-    several = value if isinstance(value, (list, tuple)) else [value]
-    return all(isinstance(element, (str, os.PathLike)) for element in several)
+def _is_json(value: Any) -> bool:
+    """Whether a value is of JSON's types, paths and collections of them: a command line takes no arrays and other objects."""
+    if isinstance(value, Mapping):
+        return all(map(_is_json, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, (str, bool, int, float, os.PathLike))
 
 
 def _empty(value: Any) -> bool:

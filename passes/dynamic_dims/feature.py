@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx_migrate.core_options import DIMS, CoreOptions
-from onnx_migrate.declared import option
+from onnx_migrate.declared import Shapes, option
 from onnx_migrate.engine.features import Feature, Phase, Placed
 
 if TYPE_CHECKING:
     from onnx_migrate.model.dims.requests import DynamicAxes
 
 __all__ = ["FEATURE", "DynamicDimOptions"]
+
+
+def _words(value: Any, shapes: Shapes) -> Any:
+    """Return what `--dynamic` takes, as "x:N,3,H,W"; None if the rank of an input is not known."""
+    if not isinstance(value, dict):
+        return value
+    words = [_axes(name, axes, shapes.get(name)) for name, axes in value.items()]
+    return None if None in words else words
+
+
+def _axes(name: str, axes: Any, shape: Sequence[int | str | None] | None) -> str | None:
+    """Return axes that torch.onnx's `dynamic_axes` names as text; None if the shape is not known."""
+    if isinstance(axes, str):
+        return f"{name}:{axes}"
+    if shape is None or not all(isinstance(dim, int) or dim for dim in shape):
+        return None
+    dims = [str(dim) for dim in shape]
+    if isinstance(axes, list) and not all(isinstance(entry, int) for entry in axes):
+        if len(axes) != len(dims):
+            return None
+        axes = dict(enumerate(axes))
+    for axis in axes:
+        symbol = axes[axis] if isinstance(axes, dict) else "?"
+        if symbol is not None:
+            dims[int(axis)] = str(symbol)
+    return f"{name}:{','.join(dims)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +54,7 @@ class DynamicDimOptions(CoreOptions):
         "too. See docs/dynamic.md.",
         text="""dimensions to make dynamic: a mapping like `dynamic_axes` of torch.onnx, whole shapes,
         {"x": ["N", 3, "H", "W"]} or "x:N,3,H,W", or several such texts.""",
+        words=_words,
     )
     dynamic_batch: bool | str = option(
         False, "--dynamic-batch", keeps_opset=True, changes_graph=True,
