@@ -30,6 +30,7 @@ from onnx_migrate.verify.divergence.first import located
 from onnx_migrate.verify.divergence.samples import sample_of
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Settings, interruption
 
 __all__ = ["reduced_pair"]
@@ -62,15 +63,16 @@ def reduced_pair(
     difference = Interface.of(models[0].proto).difference(Interface.of(models[1].proto))
     if difference:
         raise UsageError(f"a pair needs the same inputs and outputs: {difference}", code="bad-check")
-    say("looking for the first difference")
-    region = _region(models, settings)
-    with TemporaryFolder() as folder:
+    with Prover(settings) as prover, TemporaryFolder() as folder:
+        runnables = [prover.runnable(each) for each in models]
+        say("looking for the first difference")
+        region = _region(runnables, settings)
         say("cutting both models")
         sides = []
-        for index, each in enumerate(models):
+        for index, (each, runnable) in enumerate(zip(models, runnables, strict=True)):
             own = folder / str(index)
             own.mkdir()
-            values = recorded_values(_runnable(each), region.feed, own, settings)
+            values = recorded_values(runnable, region.feed, own, settings)
             sides.append(Parts(Candidate(each, region.feed, values, is_static=True)))
         tried = 0
         for tried, (part, two) in enumerate(_cuts(sides, region), 1):
@@ -89,14 +91,9 @@ def _valid(model: Model) -> Model:
     return plain_model
 
 
-def _runnable(model: Model) -> Runnable:
-    structure: bytes = model.proto.SerializeToString(deterministic=True)
-    return Runnable(structure=structure, weights=model.weights)
-
-
-def _region(models: Sequence[Model], settings: Settings) -> _Region:
+def _region(runnables: Sequence[Runnable], settings: Settings) -> _Region:
     """Return the region in which two models part. Raises UsageError if they agree, or do not run."""
-    ending = settings.alone.call(f"{__name__}:region", *map(_runnable, models), settings.for_child)
+    ending = settings.alone.call(f"{__name__}:region", *runnables, settings.for_child)
     if not isinstance(ending, Returned):
         if (error := getattr(ending, "error", None)) is not None:
             raise error

@@ -18,7 +18,16 @@ from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.settings import Settings, interruption
 
-__all__ = ["Feeds", "Values", "feeds_of", "record", "recorded_values", "run_feeds", "unproved_feeds"]
+__all__ = [
+    "Feeds",
+    "Values",
+    "feeds_of",
+    "guessed_feeds",
+    "record",
+    "recorded_values",
+    "run_feeds",
+    "unproved_feeds",
+]
 
 _MEMORY = 1 << 29
 """Bytes of values that one run returns, by the sizes that inference finds."""
@@ -72,7 +81,13 @@ def feeds_of(runnable: Runnable, settings: Settings) -> Feeds:
         return feeds
     if (error := getattr(ending, "error", None)) is not None:
         raise error
-    reason = interruption(ending)  # for example, the model crashes ONNX Runtime
+    return guessed_feeds(
+        runnable, settings, interruption(ending)
+    )  # for example, the model crashes ONNX Runtime
+
+
+def guessed_feeds(runnable: Runnable, settings: Settings, reason: str) -> Feeds:
+    """Return the inputs of a model that nothing here runs for this reason."""
     ending = settings.alone.call(f"{__name__}:unproved_feeds", runnable, settings.for_child)
     return Feeds(ending.value if isinstance(ending, Returned) else (), reason=reason)
 

@@ -22,7 +22,7 @@ from onnx_migrate.reduction.checks import Check, CommandCheck
 from onnx_migrate.reduction.failures import Failure, KeptFailure, error_line
 from onnx_migrate.reduction.numbers import strip_weights as with_random_weights
 from onnx_migrate.reduction.pair import reduced_pair
-from onnx_migrate.reduction.recording import Feeds, Values, feeds_of
+from onnx_migrate.reduction.recording import Feeds, Values, feeds_of, guessed_feeds
 from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
 from onnx_migrate.reduction.runtime_check import RuntimeCheck
 from onnx_migrate.reduction.search import smallest
@@ -34,6 +34,7 @@ from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantiz
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.places import place_of
+from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.tolerances import OutputLimits, tolerance_of
 
 __all__ = ["reduce"]
@@ -107,8 +108,8 @@ def reduce(
             with stoppable(None, time_limit):
                 return reduced_pair(loaded, files.load(against), settings, reporter.within)
         chosen = _check(check, str(check_exit), run_in, message, settings, loaded)
-        with Trials(chosen, jobs, time_limit, reporter.within) as trials:
-            run = _Run(loaded, chosen, trials, settings)
+        with Trials(chosen, jobs, time_limit, reporter.within) as trials, Prover(settings) as prover:
+            run = _Run(loaded, chosen, trials, prover)
             return run.reduced(
                 message, any_failure=any_failure, own_exit=bool(check_exit), strip=strip_weights
             )
@@ -138,14 +139,15 @@ def _check(check: str, check_exit: str, run_in: str, message: str, settings: Set
 class _Run:
     """One reduction of one model by a check."""
 
-    def __init__(self, model: Model, check: Check, trials: Trials, settings: Settings) -> None:
-        self._model, self._check, self._trials, self._settings = model, check, trials, settings
+    def __init__(self, model: Model, check: Check, trials: Trials, prover: Prover) -> None:
+        self._model, self._check, self._trials, self._prover = model, check, trials, prover
+        self._settings = prover.settings
         self._notes: list[str] = []
 
     def reduced(self, message: str, *, any_failure: bool, own_exit: bool, strip: bool) -> Reduction:
         """Check the original twice, search, and return the result."""
         base = self._sorted()
-        feeds = feeds_of(_runnable(base), self._settings)
+        feeds = self._feeds(base)
         if feeds.reason:
             self._notes.append(
                 f"no runtime here runs the model, so cuts have the types of its values alone: {feeds.reason}"
@@ -165,6 +167,17 @@ class _Run:
             finished = False
             candidate = self._trials.best or candidate
         return self._result(candidate, finished=finished, stripped=strip and finished, kept=kept_weights)
+
+    def _feeds(self, base: Model) -> Feeds:
+        """Return inputs; a command may check a model without ONNX Runtime. Raises UsageError for inputs that do not fit."""
+        try:
+            runnable = self._prover.runnable(base)
+        except UsageError as error:
+            if error.code != "not-installed":
+                raise
+            structure: bytes = base.proto.SerializeToString(deterministic=True)
+            return guessed_feeds(Runnable(structure=structure), self._settings, error.reason)
+        return feeds_of(runnable, self._settings)
 
     def _sorted(self) -> Model:
         """Return the model with its nodes in order, repaired if onnx-migrate can do that."""
@@ -245,11 +258,6 @@ class _Run:
             stripped, kept, tuple(self._notes),
         )  # fmt: skip
         return Reduction(report, candidate, self._check)
-
-
-def _runnable(model: Model) -> Runnable:
-    structure: bytes = model.proto.SerializeToString(deterministic=True)
-    return Runnable(structure=structure, weights=model.weights)
 
 
 def _names(proto: onnx.ModelProto) -> Iterator[str]:
