@@ -34,8 +34,10 @@ from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantiz
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.places import place_of
+from onnx_migrate.verify.own_inputs import bind_inputs
 from onnx_migrate.verify.prover import Prover
-from onnx_migrate.verify.tolerances import OutputLimits, tolerance_of
+from onnx_migrate.verify.settings import inputs_of
+from onnx_migrate.verify.tolerances import OutputLimits, require_outputs, tolerance_of
 
 __all__ = ["reduce"]
 
@@ -90,14 +92,15 @@ def reduce(
     LoadError for an unreadable model.
     """
     tolerance = tolerance_of(rtol, atol)
+    own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=_INPUTS)
     with stoppable(cancel), transfers_within(check_timeout):
         reporter = Reporter(progress, {"reduce": "looking for the smallest model"})
         reporter.stage("reduce")
         loaded = files.load(model)
-        given_inputs = None if input_data is None else GivenInputs(
-            input_data, mean=mean, std=std, layout=layout, most=_INPUTS
-        ).bind(loaded.proto)  # fmt: skip
-        settings = Settings(given_inputs, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        require_outputs(tolerance, (value.name for value in loaded.proto.graph.output))
+        settings = Settings(own_inputs, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        if own_inputs is not None:
+            _bind(own_inputs, loaded, settings)
         if against is not None:
             if check or check_exit or run_in or message or any_failure or strip_weights:
                 raise UsageError(
@@ -113,6 +116,15 @@ def reduce(
             return run.reduced(
                 message, any_failure=any_failure, own_exit=bool(check_exit), strip=strip_weights
             )
+
+
+def _bind(own_inputs: GivenInputs, model: Model, settings: Settings) -> None:
+    """Read the user's inputs for a model. Without ONNX Runtime, images keep their own sizes. Raises UsageError."""
+    try:
+        bind_inputs(own_inputs, model, settings)
+    except UsageError as error:
+        if error.code != "not-installed" or not own_inputs.has_own_sizes:
+            raise
 
 
 def _check(check: str, check_exit: str, run_in: str, message: str, settings: Settings, model: Model) -> Check:
