@@ -24,7 +24,7 @@ from onnx_migrate.reduction.failures import Failure
 from onnx_migrate.reduction.parts import Parts, constant_tensor, replace_all
 from onnx_migrate.reduction.plain_form import store_constants
 from onnx_migrate.reduction.recording import recorded_values
-from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
+from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.validity import fault_of
 from onnx_migrate.verify.divergence.first import located
 from onnx_migrate.verify.divergence.samples import sample_of
@@ -79,9 +79,9 @@ def reduced_pair(
             error = _error(part, two, settings)
             if error >= min(_GROSS, _SHARE * region.error):
                 part, two = (replace(each, feed=dict(part.feed)) for each in (part, two))
-                return _result(models, (part, two), error, tried, time.monotonic() - start)
+                return _result(models, (part, two), error, tried, time.monotonic() - start, settings)
     return _result(models, (Candidate(models[0], region.feed), Candidate(models[1], region.feed)), region.error, tried,
-                   time.monotonic() - start)  # fmt: skip
+                   time.monotonic() - start, settings)  # fmt: skip
 
 
 def _valid(model: Model) -> Model:
@@ -222,7 +222,12 @@ def error_of(original: Runnable, other: Runnable, feed: Mapping[str, Any]) -> fl
 
 
 def _result(
-    models: Sequence[Model], parts: tuple[Candidate, Candidate], error: float, tried: int, seconds: float
+    models: Sequence[Model],
+    parts: tuple[Candidate, Candidate],
+    error: float,
+    tried: int,
+    seconds: float,
+    settings: Settings,
 ) -> Reduction:
     part, two = parts
     inputs, outputs = ports_of(part)
@@ -237,4 +242,4 @@ def _result(
         models[0].name, f"against {models[1].name}", failure, node_count(models[0].proto), node_count(part.proto),
         tuple(operators_of(part.proto).items()), inputs, outputs, tried, 0, 0, seconds, True, False, (), tuple(notes),
     )  # fmt: skip
-    return Reduction(report, part, None, two)
+    return Reduction(report, part, None, two, input_files(settings))

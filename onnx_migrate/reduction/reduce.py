@@ -23,7 +23,7 @@ from onnx_migrate.reduction.failures import Failure, KeptFailure, error_line
 from onnx_migrate.reduction.numbers import strip_weights as with_random_weights
 from onnx_migrate.reduction.pair import reduced_pair
 from onnx_migrate.reduction.recording import Feeds, Values, feeds_of, guessed_feeds
-from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
+from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.runtime_check import RuntimeCheck
 from onnx_migrate.reduction.search import smallest
 from onnx_migrate.reduction.trials import TimeOver, Trials
@@ -269,7 +269,7 @@ class _Run:
             tuple(counts.items()), inputs, outputs, trials.runs, trials.cached, trials.invalid, trials.seconds, finished,
             stripped, kept, tuple(self._notes),
         )  # fmt: skip
-        return Reduction(report, candidate, self._check)
+        return Reduction(report, candidate, self._check, _input_files=input_files(self._settings))
 
 
 def _names(proto: onnx.ModelProto) -> Iterator[str]:
