@@ -12,18 +12,18 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.process import Returned, mark
+from onnx_migrate.process import Returned, TimedOut, mark
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate, node_count, operators_of
 from onnx_migrate.reduction.failures import Failure
 from onnx_migrate.reduction.parts import Parts, constant_tensor, replace_all
 from onnx_migrate.reduction.plain_form import store_constants
-from onnx_migrate.reduction.recording import recorded_values
+from onnx_migrate.reduction.recording import recorded_values, time_option
 from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.validity import fault_of
 from onnx_migrate.verify.divergence.first import located
@@ -55,7 +55,8 @@ def reduced_pair(
 ) -> Reduction:
     """Return the part of both models between the last values that agree and the first that do not.
 
-    Raises UsageError, code `check-passes`, if their outputs agree, and for other inputs or outputs.
+    Raises UsageError, code `check-passes`, if their outputs agree, and for other inputs or outputs. Raises MigrateError, code
+    `timed-out`, if the first difference is not found in time.
     """
     say = listen or (lambda _: None)
     start = time.monotonic()
@@ -92,11 +93,20 @@ def _valid(model: Model) -> Model:
 
 
 def _region(runnables: Sequence[Runnable], settings: Settings) -> _Region:
-    """Return the region in which two models part. Raises UsageError if they agree, or do not run."""
+    """Return the region in which two models part. Raises UsageError if they agree, or do not run.
+
+    Raises MigrateError, code `timed-out`, if that is not known in time.
+    """
     ending = settings.alone.call(f"{__name__}:region", *runnables, settings.for_child)
     if not isinstance(ending, Returned):
         if (error := getattr(ending, "error", None)) is not None:
             raise error
+        if isinstance(ending, TimedOut):
+            raise MigrateError(
+                f"the models could not be compared: the step {ending.stage or 'start'!r} {ending}",
+                code="timed-out",
+                hint=f"{time_option()} allows more time",
+            )
         raise UsageError(f"the models could not be compared: {interruption(ending)}", code="bad-check")
     if ending.value is None:
         raise UsageError(

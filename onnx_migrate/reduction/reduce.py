@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted
-from onnx_migrate.errors import CannotMigrate, InvalidModel, UsageError
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, UsageError
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -89,7 +89,7 @@ def reduce(
 
     Inputs have the shapes of `input_data`, or of random inputs that the model runs on. Inner values of one run replace removed
     nodes. Raises UsageError, code `check-passes`, if the model does not fail, and code `flaky-check` if two runs disagree. Raises
-    LoadError for an unreadable model.
+    MigrateError, code `timed-out`, if the time is over before the original fails. Raises LoadError for an unreadable model.
     """
     tolerance = tolerance_of(rtol, atol)
     own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=_INPUTS)
@@ -164,7 +164,14 @@ class _Run:
             self._notes.append(
                 f"no runtime here runs the model, so cuts have the types of its values alone: {feeds.reason}"
             )
-        candidate, failure = self._failing(base, feeds, message)
+        try:
+            candidate, failure = self._failing(base, feeds, message)
+        except TimeOver as over:
+            raise MigrateError(
+                "the time limit ended the search before the original was checked",
+                code="timed-out",
+                hint="--time-limit, in Python time_limit, allows more seconds",
+            ) from over
         names = frozenset(_names(self._model.proto))
         self._trials.kept = KeptFailure(failure, names, message, any_failure or own_exit)
         self._trials.best = candidate
@@ -211,7 +218,7 @@ class _Run:
         return base
 
     def _failing(self, base: Model, feeds: Feeds, message: str) -> tuple[Candidate, Failure]:
-        """Return the original with inputs on which it fails, and the failure. Raises UsageError."""
+        """Return the original with inputs on which it fails, and the failure. Raises UsageError and TimeOver."""
         failing_inputs = (
             [*zip(feeds.feeds, feeds.outputs, strict=True)]
             if feeds.outputs
