@@ -36,7 +36,7 @@ from onnx_migrate.report.request import Request, settled_notes
 from onnx_migrate.rewrite.annotations import differ_in_header_alone
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import PassEffect
-from onnx_migrate.rewrite.part import Rest
+from onnx_migrate.rewrite.part import Rest, named_values
 from onnx_migrate.rewrite.simplification import Simplification
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import NumberRanges, PrecisionChange, RuntimeProof
@@ -182,7 +182,7 @@ class _Run:
     def _bind_inputs(self, original: Model) -> None:
         """Read the user's inputs for the model, and check the names of outputs with limits. Raises UsageError."""
         part_outputs = self.options.of_feature("extract_outputs") or ()
-        parts = part_outputs.split(",") if isinstance(part_outputs, str) else part_outputs
+        parts = named_values(part_outputs, original.proto) if part_outputs else ()
         require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
         if self.inputs is not None and self.policy != "off":
             from onnx_migrate.verify.own_inputs import bind_inputs
