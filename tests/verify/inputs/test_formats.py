@@ -157,6 +157,37 @@ def test_json_of_another_kind_is_refused(tmp_path: Path, text: str, message: str
         feeds(tmp_path / "in.json")
 
 
+def _archive(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("encoding", ["base64", "latin-1"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        _archive(),
+        b"PK\x03\x04" + bytes(20),
+        _archive(x=X)[:-30],
+        _archive(x=X).replace(b"\x93NUMPY", b"\x93RUMPY"),
+        b"\x93NUMPY\x01\x00",
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}".ljust(128),
+    ],
+    ids=["empty", "no array", "no archive", "cut archive", "other bytes", "no header", "no numbers"],
+)
+def test_json_with_the_bytes_of_no_array_is_refused(tmp_path: Path, content: bytes, encoding: str) -> None:
+    text = base64.b64encode(content).decode() if encoding == "base64" else content.decode("latin-1")
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps([{"x": {"array": text, "polygraphy_class": "ndarray"}}]))
+    with pytest.raises(UsageError, match=r"in\.json: cannot be read as input data: .") as caught:
+        feeds(path)
+
+    assert caught.value.code == "input-data"
+    assert "as polygraphy run --save-inputs writes" in caught.value.hint
+
+
 def test_a_folder_without_inputs_or_with_several_formats_is_refused(tmp_path: Path) -> None:
     empty, mixed = tmp_path / "empty", saved(tmp_path / "mixed", "a", "b")
     empty.mkdir()
