@@ -22,6 +22,7 @@ from onnx_migrate.reduction.checks import Check, CommandCheck
 from onnx_migrate.reduction.failures import Failure, KeptFailure, error_line
 from onnx_migrate.reduction.numbers import strip_weights as with_random_weights
 from onnx_migrate.reduction.pair import reduced_pair
+from onnx_migrate.reduction.plain_form import with_initializers
 from onnx_migrate.reduction.recording import Feeds, Values, feeds_of, guessed_feeds
 from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.runtime_check import RuntimeCheck
@@ -155,6 +156,8 @@ class _Run:
         self._model, self._check, self._trials, self._prover = model, check, trials, prover
         self._settings = prover.settings
         self._notes: list[str] = []
+        self._size = 0, 0
+        """The size of the original with its inputs; Constants count as initializers do."""
 
     def reduced(self, message: str, *, any_failure: bool, own_exit: bool, strip: bool) -> Reduction:
         """Check the original twice, search, and return the result."""
@@ -172,6 +175,7 @@ class _Run:
                 code="timed-out",
                 hint="--time-limit, in Python time_limit, allows more seconds",
             ) from over
+        self._size = with_initializers(candidate).size
         names = frozenset(_names(self._model.proto))
         self._trials.kept = KeptFailure(failure, names, message, any_failure or own_exit)
         self._trials.best = candidate
@@ -269,7 +273,7 @@ class _Run:
         failure = trials.failure_of(candidate) or trials.kept.failure
         inputs, outputs = ports_of(candidate)
         counts = operators_of(candidate.proto)
-        if node_count(candidate.proto) == node_count(self._model.proto):
+        if with_initializers(candidate).size >= self._size:
             self._notes.append("no smaller model shows the failure")
         report = ReductionReport(
             self._model.name, _title(self._check), failure, node_count(self._model.proto), node_count(candidate.proto),
