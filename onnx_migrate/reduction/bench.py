@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onnx_migrate.facts.shapes import drop_value_info
+from onnx_migrate.facts.shapes import drop_value_info, forget_output_shapes
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate
@@ -93,9 +93,7 @@ def _without_shapes(candidate: Candidate) -> Candidate:
         return candidate
     shapeless = edited(candidate)
     drop_value_info(shapeless.proto)
-    for output in shapeless.proto.graph.output:
-        if output.type.WhichOneof("value") == "tensor_type":
-            output.type.tensor_type.ClearField("shape")
+    forget_output_shapes(shapeless.proto.graph)
     return shapeless
 
 

@@ -20,7 +20,7 @@ from onnx_migrate.files.destination import check_file, resolve_links
 from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.checks import Check
+from onnx_migrate.reduction.checks import Check, arrays_of
 from onnx_migrate.reduction.failures import Failure, error_line
 from onnx_migrate.verify.inputs.given import GivenInputs, data_files
 from onnx_migrate.verify.settings import Settings
@@ -160,10 +160,7 @@ class Reduction:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        arrays = {name: value for name, value in self.inputs.items() if isinstance(value, np.ndarray)}
-        return {
-            name: value.astype("U") if value.dtype.kind == "O" else value for name, value in arrays.items()
-        }
+        return arrays_of(self.inputs)
 
     def _npz(self) -> bytes:
         file = BytesIO()

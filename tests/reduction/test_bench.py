@@ -1,4 +1,4 @@
-"""The runs that record the values of changed models: they leave no copies of weights on the disk."""
+"""The runs of changed models: their values and types are recorded, and no copies of weights stay on the disk."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 from onnx_migrate import files
+from onnx_migrate.facts.shapes import dims_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.process import temporary
 from onnx_migrate.reduction.bench import Bench
@@ -45,3 +46,15 @@ def test_a_run_leaves_no_file_but_its_large_values(
     assert output is not None
     assert np.allclose(output, -np.maximum(X @ W, 0), atol=1e-3)
     assert [path.suffix for path in large_files] == [".npy"] * 9  # the values of three nodes in each run
+
+
+def test_an_output_that_is_an_initializer_keeps_its_type() -> None:
+    stored = with_weights(
+        model("17 (float[2] x) => (float[2] y, float[3] w) { y = Relu (x) }"), w=np.ones(3, np.float32)
+    )
+    candidate = Candidate(Model(stored), {"x": np.ones(2, np.float32)}, is_static=True)
+    with Trials(FunctionCheck(lambda *_: True)) as trials:
+        renewed = Bench(trials, HERE, runs_here=True).renewed(candidate)
+
+    assert renewed is not None
+    assert [dims_of(output) for output in renewed.proto.graph.output] == [(2,), (3,)]

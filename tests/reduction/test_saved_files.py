@@ -1,8 +1,9 @@
-"""The files that `Reduction.save` writes: none replaces a file that the reduction read."""
+"""The files that checks read and `Reduction.save` writes: their form, and none replaces a file that the reduction read."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,18 @@ def test_no_file_that_was_read_is_replaced(
     assert caught.value.code == "would-overwrite"
     assert contents(folder) == before
     assert result.save(folder / "new.onnx")[0] == str(folder / "new.onnx")
+
+
+def test_texts_are_saved_as_numpy_reads_them_without_pickle(tmp_path: Path) -> None:
+    check = f"test -e {{}} && {sys.executable} -c \"import numpy; exit('a b' == numpy.load('{{inputs}}')['t'][0])\""
+    result = onnx_migrate.reduce(
+        model("17 (string[1] t) => (string[1] y) { y = Identity (t) }"),
+        check=check,
+        check_exit="1",
+        input_data={"t": np.array(["a b"], object)},
+        isolated=False,
+    )
+    _, inputs = result.save(tmp_path / "small.onnx")
+
+    with np.load(inputs, allow_pickle=False) as arrays:
+        assert arrays["t"].tolist() == ["a b"]
