@@ -8,7 +8,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import bytes_of, limits, one_or_several
-from onnx_migrate.cli.options.model_options import model_option
+from onnx_migrate.cli.options.model_options import comparison_options, model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.progress import ProgressLine
 from onnx_migrate.cli.output.side_files import check_path_conflicts
@@ -60,12 +60,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
     help="The inputs on which the model fails, such as an .npz file with one array per input name, or a folder of images. See "
     "docs/inputs.md.",
 )
-@model_option("mean")
-@model_option("std")
-@model_option("layout")
-@model_option("rtol")
-@model_option("atol")
-@model_option("seed")
+@comparison_options
 @click.option(
     "-j",
     "--jobs",
