@@ -12,6 +12,7 @@ from onnx_migrate import files
 from onnx_migrate.core_options import policy_of
 from onnx_migrate.declared import KeywordsOf, OfSource
 from onnx_migrate.engine.features import functions_of
+from onnx_migrate.engine.helping_passes import PartPass
 from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.obligations import Chain
 from onnx_migrate.engine.pipeline import Pipeline
@@ -177,19 +178,16 @@ class _Run:
 
     def _bind_inputs(self, original: Model) -> None:
         """Read the user's inputs for the model, and check the names of outputs with limits. Raises UsageError."""
-        part_outputs = self.options.of_feature("extract_outputs") or ()
-        parts = part_outputs.split(",") if isinstance(part_outputs, str) else part_outputs
-        require_outputs(self.tolerance, (*parts, *(value.name for value in original.proto.graph.output)))
+        part_passes = [
+            pipeline_pass for pipeline_pass in self.pipeline if isinstance(pipeline_pass, PartPass)
+        ]
+        names = (name for part_pass in part_passes for name in part_pass.output_names(original))
+        require_outputs(self.tolerance, (*names, *(value.name for value in original.proto.graph.output)))
         if self.inputs is not None and self.policy != "off":
             from onnx_migrate.verify.own_inputs import bind_inputs
 
-            # A cut model may have inputs that no data was given for.
-            complete = not (
-                part_outputs
-                or self.options.of_feature("extract_inputs")
-                or self.options.of_feature("fix_values")
-            )
-            bind_inputs(self.inputs, original, self.settings, complete=complete)
+            # A part may have inputs that no data was given for.
+            bind_inputs(self.inputs, original, self.settings, complete=not part_passes)
 
     def _add_remedies(self, error: MigrateError, original: Model, baseline: Model) -> None:
         """Try the advice on an error, and add that of features if the passes refused the model."""

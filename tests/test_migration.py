@@ -374,3 +374,28 @@ def test_arrays_may_be_in_the_order_of_the_inputs() -> None:
         assert compare(small(), small(), input_data=given, **HERE).verified
     with pytest.raises(UsageError, match="input 1 does not exist; the model has 1"):
         compare(small(), small(), input_data=(values, values), **HERE)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "names"),
+    [
+        ("a, b", ["a", "b"]),
+        (" b ,a,", ["a", "b"]),
+        (["a,b"], ["a", "b"]),
+        (["a", "y, b"], ["a", "b", "y"]),
+        ("a,c", ["a,c"]),
+        (["b", "a,c"], ["b", "a,c"]),
+    ],
+    ids=str,
+)
+def test_a_limit_is_for_an_output_by_the_name_that_the_cut_reads(
+    outputs: str | list[str], names: list[str]
+) -> None:
+    """A text may name several values, with spaces around them, and a value's own name may have a comma."""
+    model = small()
+    model.graph.node.add(op_type="Neg", input=["b"], output=["a,c"])
+    migration = migrate(model, extract_outputs=outputs, atol=dict.fromkeys(names, 1e-3), **HERE)
+
+    assert {value.name for value in migration.model.graph.output} == {*names}
+    with pytest.raises(UsageError, match="has no output 'q'"):
+        migrate(model, extract_outputs=outputs, atol={"q": 1e-3}, **HERE)

@@ -1,4 +1,4 @@
-"""Passes that help when the proof of a result fails: they find a way out of the error, or cure the result."""
+"""Passes that the run of a migration asks for more than a model: ways out of errors, cures of results, names of new outputs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from onnx_migrate.advice import Advice
-from onnx_migrate.engine.pass_infra import Pass
+from onnx_migrate.engine.pass_infra import ObligedPass, Pass
 from onnx_migrate.errors import MigrateError, VerificationFailed
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 
-__all__ = ["AdvisingPass", "CuringPass", "Retry"]
+__all__ = ["AdvisingPass", "CuringPass", "PartPass", "Retry"]
 
 
 class Retry(Protocol):
@@ -55,3 +55,11 @@ class CuringPass(Pass):
     @abstractmethod
     def cures(cls, error: VerificationFailed) -> bool:
         """Return whether the pass may turn a result that fails with this error into a proved result."""
+
+
+class PartPass(ObligedPass):
+    """A pass that keeps a part of the model: inputs may be missing, and other values may be outputs."""
+
+    def output_names(self, model: Model) -> tuple[str, ...]:
+        """Return the names of values of the model that become outputs. Options for outputs may name them."""
+        return ()

@@ -31,6 +31,9 @@ _INSTEAD = (
 )
 """The hint for a path of a model that is not that of a file."""
 
+_MODEL = "the model is"
+"""The words of a message for the file that a model is read from."""
+
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+|self)(/task/\d+)?/fd")
 """The folders whose entries are the open files of a process."""
 
@@ -144,21 +147,26 @@ def open_descriptor(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
-def check_not_source(targets: Iterable[str | os.PathLike[str]], origin: Iterable[str]) -> None:
-    """Raise SaveError (`would-overwrite`) if one of the output paths or URLs is a file of `origin` (see `Model.origin`)."""
+def check_not_source(
+    targets: Iterable[str | os.PathLike[str]], origin: Iterable[str], source: str = _MODEL
+) -> None:
+    """Raise SaveError (`would-overwrite`) if one of the output paths or URLs is a file of `origin` (see `Model.origin`).
+
+    `source` is what the files hold, in the words of the message.
+    """
     read = tuple(origin)
     for target in targets:
         name = resolve_file_url(os.fspath(target))
         if is_url(name) or os.path.exists(name):
-            refuse_source(name, read)
+            refuse_source(name, read, source)
 
 
-def refuse_source(target: str, origin: Iterable[str]) -> None:
+def refuse_source(target: str, origin: Iterable[str], source: str = _MODEL) -> None:
     """Raise SaveError (`would-overwrite`) if a path or URL is one of the files of `origin` (see `Model.origin`)."""
     for name in origin:
         if _is_same(target, name):
             raise SaveError(
-                f"{target} is a file that the model is read from",
+                f"{target} is a file that {source} read from",
                 code="would-overwrite",
                 hint="choose another output path",
             )

@@ -117,8 +117,11 @@ Ending = Returned | Raised | Crashed | TimedOut | OutOfMemory
 """`log` is the end of what the process printed, `stage` the last `mark` that the function set."""
 
 
-def what_helps(ending: Ending) -> str:
-    """Return the option that gives a process more of the missing resource; "" if it lacked nothing."""
+def what_helps(ending: Ending, time_option: str = "--timeout") -> str:
+    """Return the option that gives a process more of the missing resource; "" if it lacked nothing.
+
+    `time_option` is the command's option for time.
+    """
     if isinstance(ending, TimedOut):
-        return "--timeout allows more time"
+        return f"{time_option} allows more time"
     return "--memory-limit allows more memory" if isinstance(ending, OutOfMemory) else ""

@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from onnx_migrate.facts.shapes import drop_value_info
+from onnx_migrate.facts.shapes import drop_value_info, forget_output_shapes
 from onnx_migrate.model.model import Model
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.checks import write_model
 from onnx_migrate.reduction.parts import replace_all
 from onnx_migrate.reduction.ports import Ports
 from onnx_migrate.reduction.recording import Values, recorded_values
 from onnx_migrate.reduction.trials import Trials
-from onnx_migrate.verify.evaluators import Runnable
+from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["Bench", "Change", "Edit", "edited"]
@@ -44,10 +43,10 @@ class Bench:
 
     def record(self, model: Model, candidate: Candidate) -> Values:
         """Run a model on the inputs of a candidate, and return its values."""
-        folder = self._new_folder()
-        write_model(model, folder / "model.onnx")
-        feed = {name: candidate.feed[name] for name in candidate.feed}
-        return recorded_values(Runnable(folder / "model.onnx"), feed, folder, self.settings)
+        # A Prover keeps its copy of the weights on the disk until it is closed, and a search makes thousands of runs.
+        with Prover(self.settings) as prover:
+            runnable = prover.runnable(model)
+            return recorded_values(runnable, dict(candidate.feed), self._new_folder(), self.settings)
 
     def _new_folder(self) -> Path:
         self._count += 1
@@ -94,9 +93,7 @@ def _without_shapes(candidate: Candidate) -> Candidate:
         return candidate
     shapeless = edited(candidate)
     drop_value_info(shapeless.proto)
-    for output in shapeless.proto.graph.output:
-        if output.type.WhichOneof("value") == "tensor_type":
-            output.type.tensor_type.ClearField("shape")
+    forget_output_shapes(shapeless.proto.graph)
     return shapeless
 
 

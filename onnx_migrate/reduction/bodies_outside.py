@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 from onnx import GraphProto, NodeProto
 
-from onnx_migrate.model.graphs import initializer_names, names_read, subgraphs
+from onnx_migrate.model.graphs import initializer_names, subgraphs
 from onnx_migrate.model.names import Names
 from onnx_migrate.reduction.bench import edited
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.parts import constant_tensor, replace_all
+from onnx_migrate.reduction.parts import constant_tensor, drop_unread, replace_all
 from onnx_migrate.reduction.ports import array_type
 from onnx_migrate.standard.schema import CONTROL_FLOW, is_onnx
 
@@ -70,7 +70,7 @@ def _outside(candidate: Candidate, place: int, attribute: str, body: GraphProto)
     graph = unwrapped.proto.graph
     old_nodes = list(graph.node)
     replace_all(graph.node, [*old_nodes[:place], *nodes, *old_nodes[place + 1 :]])
-    _drop_unread(graph)
+    drop_unread(graph)
     return Outside(candidate.with_model(unwrapped.model, feed), place, attribute, writer.renamed)
 
 
@@ -172,14 +172,3 @@ def _rename_graph(graph: GraphProto, names: Mapping[str, str]) -> None:
             _rename_graph(inner, outer)
     for value in graph.output:
         value.name = outer.get(value.name, value.name)
-
-
-def _drop_unread(graph: GraphProto) -> None:
-    """Drop inputs and initializers that nothing reads, in place."""
-    read = _read(graph.node) | {value.name for value in graph.output}
-    replace_all(graph.input, [value for value in graph.input if value.name in read])
-    replace_all(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
-
-
-def _read(nodes: Iterable[NodeProto]) -> set[str]:
-    return {name for node in nodes for name in names_read(node)}

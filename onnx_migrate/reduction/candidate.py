@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.cached import cached_property
-from onnx_migrate.model.graphs import bodies, fed_inputs, nested_nodes
+from onnx_migrate.model.graphs import all_nodes, bodies, fed_inputs
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import MEMORY, location_of
 from onnx_migrate.reduction.recording import Values
@@ -24,11 +24,7 @@ __all__ = ["Candidate", "node_count", "operators_of"]
 
 def node_count(proto: onnx.ModelProto) -> int:
     """Return the number of nodes of a model, with those of sub-graphs and functions, without Constants."""
-    nodes = [
-        *nested_nodes(proto.graph.node),
-        *(node for function in proto.functions for node in nested_nodes(function.node)),
-    ]
-    return sum(node.op_type != "Constant" for node in nodes)
+    return sum(node.op_type != "Constant" for node in all_nodes(proto))
 
 
 def operators_of(proto: onnx.ModelProto) -> dict[str, int]:

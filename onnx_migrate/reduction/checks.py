@@ -26,7 +26,7 @@ from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.failures import Failure
 
-__all__ = ["Check", "CommandCheck", "Runner", "write_inputs", "write_model", "written"]
+__all__ = ["Check", "CommandCheck", "Runner", "arrays_of", "write_model", "written"]
 
 _TAIL = 8000
 """Bytes of the end of an output that are kept."""
@@ -77,15 +77,13 @@ def written(candidate: Candidate, folder: Path) -> Path:
     return path
 
 
-def write_inputs(feed: Mapping[str, Any], path: Path) -> bool:
-    """Write the inputs that are tensors as .npz; return whether there is one."""
-    arrays = {
+def arrays_of(feed: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the inputs that are tensors, as an .npz stores them: texts have NumPy's own type."""
+    return {
         name: value.astype("U") if value.dtype.kind == "O" else value
         for name, value in feed.items()
         if isinstance(value, np.ndarray)
     }
-    np.savez(path, **arrays)  # type: ignore[arg-type]
-    return bool(arrays)
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class _CommandRunner:
     def failure(self, candidate: Candidate) -> Failure | None:
         path, inputs = written(candidate, self._folder.path), self._folder.path / "inputs.npz"
         if self._check.needs_values:
-            write_inputs(candidate.complete_feed(), inputs)
+            np.savez(inputs, **arrays_of(candidate.complete_feed()))  # type: ignore[arg-type]
         run_failure = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
         if run_failure is not None and self._check.wanted not in ("", run_failure.detail):
             return None
@@ -171,8 +169,7 @@ def _run(command: str, seconds: float) -> Failure | None:
 
 def _waited(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     """Return the exit code, None if the time is over. Raises Stopped."""
-    remaining = seconds_left()
-    end = time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
+    end = time.monotonic() + min(seconds, seconds_left())
     while True:
         check_cancelled()
         try:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-__all__ = ["Failure", "KeptFailure", "error_line"]
+__all__ = ["Failure", "KeptFailure", "error_line", "shows_error"]
 
 _ALIKE = 0.6
 """Share of the words of the shorter message that both messages have if they report one failure."""
@@ -64,6 +64,11 @@ def error_line(text: str) -> str:
     return next(error_lines, lines[-1] if lines else "")
 
 
+def shows_error(error: float, original: float) -> bool:
+    """Return whether an error of wrong numbers is as large as that of the original model, or gross; both are shares."""
+    return error >= min(_GROSS, _SHARE * original)
+
+
 @dataclass(frozen=True)
 class KeptFailure:
     """The failure that each smaller model must show. `names` are the names of the original's values and nodes.
@@ -85,7 +90,7 @@ class KeptFailure:
         if (other.kind, other.detail) != (self.failure.kind, self.failure.detail):
             return False
         if other.kind == "wrong":
-            return other.error >= min(_GROSS, _SHARE * self.failure.error)
+            return shows_error(other.error, self.failure.error)
         return bool(self.message) or self._reads_alike(other)
 
     def _reads_alike(self, other: Failure) -> bool:

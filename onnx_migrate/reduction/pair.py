@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,30 +13,28 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted
-from onnx_migrate.errors import UsageError
+from onnx_migrate.errors import MigrateError, UsageError
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.names import Names
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.process import Returned, mark
+from onnx_migrate.process import Returned, TimedOut, mark, seconds_left
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate, node_count, operators_of
-from onnx_migrate.reduction.failures import Failure
+from onnx_migrate.reduction.failures import Failure, shows_error
 from onnx_migrate.reduction.parts import Parts, constant_tensor, replace_all
 from onnx_migrate.reduction.plain_form import store_constants
-from onnx_migrate.reduction.recording import recorded_values
-from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
+from onnx_migrate.reduction.recording import recorded_values, time_option
+from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.validity import fault_of
 from onnx_migrate.verify.divergence.first import located
 from onnx_migrate.verify.divergence.samples import sample_of
 from onnx_migrate.verify.equivalence.counterparts import rename_values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
+from onnx_migrate.verify.prover import Prover
 from onnx_migrate.verify.settings import Settings, interruption
 
 __all__ = ["reduced_pair"]
-
-_GROSS, _SHARE = 1e-3, 0.1
-"""A part shows the difference if its error is at least this share of the largest value, or this share of the models' error."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,8 @@ def reduced_pair(
 ) -> Reduction:
     """Return the part of both models between the last values that agree and the first that do not.
 
-    Raises UsageError, code `check-passes`, if their outputs agree, and for other inputs or outputs.
+    Raises UsageError, code `check-passes`, if their outputs agree, and for other inputs or outputs. Raises MigrateError, code
+    `timed-out`, if the first difference is not found in time.
     """
     say = listen or (lambda _: None)
     start = time.monotonic()
@@ -62,24 +62,54 @@ def reduced_pair(
     difference = Interface.of(models[0].proto).difference(Interface.of(models[1].proto))
     if difference:
         raise UsageError(f"a pair needs the same inputs and outputs: {difference}", code="bad-check")
-    say("looking for the first difference")
-    region = _region(models, settings)
-    with TemporaryFolder() as folder:
+    smallest = _smallest(models, settings, say)
+    return _result(models, smallest, time.monotonic() - start, settings)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two models or parts of these that compute different values, with the largest error and the number of runs."""
+
+    models: tuple[Candidate, Candidate]
+    error: float
+    runs: int
+    notes: tuple[str, ...]
+
+
+def _smallest(models: Sequence[Model], settings: Settings, say: Callable[[str], object]) -> _Pair:
+    """Return the smallest parts that show the difference, or the models with a note on the reason. Raises as `_region` does."""
+    with Prover(settings) as prover, TemporaryFolder() as folder:
+        runnables = [prover.runnable(each) for each in models]
+        say("looking for the first difference")
+        region = _region(runnables, settings)
         say("cutting both models")
-        sides = []
-        for index, each in enumerate(models):
-            own = folder / str(index)
-            own.mkdir()
-            values = recorded_values(_runnable(each), region.feed, own, settings)
-            sides.append(Parts(Candidate(each, region.feed, values, is_static=True)))
-        tried = 0
-        for tried, (part, two) in enumerate(_cuts(sides, region), 1):
-            error = _error(part, two, settings)
-            if error >= min(_GROSS, _SHARE * region.error):
+        recorded = [
+            recorded_values(runnable, region.feed, _new_folder(folder / str(index)), settings)
+            for index, runnable in enumerate(runnables)
+        ]
+        sides = [
+            Parts(Candidate(each, region.feed, values, is_static=True))
+            for each, values in zip(models, recorded, strict=True)
+        ]
+        unrecorded = dict.fromkeys(filter(None, (values.reason for values in recorded)))
+        notes = [
+            f"ones stand for the inner values, which were not recorded: {reason}" for reason in unrecorded
+        ]
+        runs, reasons = 0, dict[str, None]()
+        for runs, (part, two) in enumerate(_cuts(sides, region), 1):
+            error, reason = _error(part, two, settings)
+            if shows_error(error, region.error):
                 part, two = (replace(each, feed=dict(part.feed)) for each in (part, two))
-                return _result(models, (part, two), error, tried, time.monotonic() - start)
-    return _result(models, (Candidate(models[0], region.feed), Candidate(models[1], region.feed)), region.error, tried,
-                   time.monotonic() - start)  # fmt: skip
+                return _Pair((part, two), error, runs, tuple(notes))
+            reasons.update(dict.fromkeys(filter(None, [reason])))
+    notes.append(": ".join(["no smaller model shows the failure", *reasons]))
+    whole = Candidate(models[0], region.feed), Candidate(models[1], region.feed)
+    return _Pair(whole, region.error, runs, tuple(notes))
+
+
+def _new_folder(path: Path) -> Path:
+    path.mkdir()
+    return path
 
 
 def _valid(model: Model) -> Model:
@@ -89,17 +119,21 @@ def _valid(model: Model) -> Model:
     return plain_model
 
 
-def _runnable(model: Model) -> Runnable:
-    structure: bytes = model.proto.SerializeToString(deterministic=True)
-    return Runnable(structure=structure, weights=model.weights)
+def _region(runnables: Sequence[Runnable], settings: Settings) -> _Region:
+    """Return the region in which two models part. Raises UsageError if they agree, or do not run.
 
-
-def _region(models: Sequence[Model], settings: Settings) -> _Region:
-    """Return the region in which two models part. Raises UsageError if they agree, or do not run."""
-    ending = settings.alone.call(f"{__name__}:region", *map(_runnable, models), settings.for_child)
+    Raises MigrateError, code `timed-out`, if that is not known in time.
+    """
+    ending = settings.alone.call(f"{__name__}:region", *runnables, settings.for_child)
     if not isinstance(ending, Returned):
         if (error := getattr(ending, "error", None)) is not None:
             raise error
+        if isinstance(ending, TimedOut):
+            raise MigrateError(
+                f"the models could not be compared: the step {ending.stage or 'start'!r} {ending}",
+                code="timed-out",
+                hint=f"{time_option()} allows more time",
+            )
         raise UsageError(f"the models could not be compared: {interruption(ending)}", code="bad-check")
     if ending.value is None:
         raise UsageError(
@@ -202,42 +236,49 @@ def _with_same_ports(
     return one, Candidate(paired_model, dict(one.feed), is_static=True)
 
 
-def _error(one: Candidate, two: Candidate, settings: Settings) -> float:
-    """Return the difference between the outputs of two parts, as a share of their largest value; 0 if one does not run."""
+def _error(one: Candidate, two: Candidate, settings: Settings) -> tuple[float, str]:
+    """Return the difference between the outputs of two parts, as a share of their largest value.
+
+    If one does not run, that is 0, with the reason.
+    """
     with TemporaryFolder() as folder:
         paths = [folder / "original.onnx", folder / "other.onnx"]
         for candidate, path in zip((one, two), paths, strict=True):
             files.save(candidate.model, path)
         ending = settings.alone.call(f"{__name__}:error_of", *map(Runnable, paths), dict(one.feed))
-    return float(ending.value) if isinstance(ending, Returned) else 0.0
+    if isinstance(ending, Returned):
+        error: tuple[float, str] = ending.value
+        return error
+    return 0.0, interruption(ending, time_option())
 
 
-def error_of(original: Runnable, other: Runnable, feed: Mapping[str, Any]) -> float:
-    """Run both parts, in a child process."""
+def error_of(original: Runnable, other: Runnable, feed: Mapping[str, Any]) -> tuple[float, str]:
+    """Run both parts, in a child process; return the error, or 0 and the reason if one does not run."""
     mark("running the parts")
     try:
         runs = [open_model(each, UNOPTIMIZED).run(feed) for each in (original, other)]
-    except EvaluationError:
-        return 0.0
+    except EvaluationError as error:
+        return 0.0, str(error)
     pairs = [(sample_of(value), sample_of(runs[1].get(name))) for name, value in runs[0].items()]
     errors = [part.error(two) for part, two in pairs if part is not None and two is not None]
-    return max(errors, default=0.0)
+    return max(errors, default=0.0), ""
 
 
-def _result(
-    models: Sequence[Model], parts: tuple[Candidate, Candidate], error: float, tried: int, seconds: float
-) -> Reduction:
-    part, two = parts
+def _result(models: Sequence[Model], smallest: _Pair, seconds: float, settings: Settings) -> Reduction:
+    part, two = smallest.models
     inputs, outputs = ports_of(part)
+    error = smallest.error
     failure = Failure(
         "wrong", "numbers", f"the outputs differ by up to {error:.3g} of the largest value", error
     )
     notes = [
         f"the part of the second model has {node_count(two.proto)} of {node_count(models[1].proto)} nodes:"
-        f" {', '.join(operators_of(two.proto))}"
+        f" {', '.join(operators_of(two.proto))}",
+        *smallest.notes,
     ]
     report = ReductionReport(
         models[0].name, f"against {models[1].name}", failure, node_count(models[0].proto), node_count(part.proto),
-        tuple(operators_of(part.proto).items()), inputs, outputs, tried, 0, 0, seconds, True, False, (), tuple(notes),
+        tuple(operators_of(part.proto).items()), inputs, outputs, smallest.runs, 0, 0, seconds, bool(seconds_left()),
+        False, (), tuple(notes),
     )  # fmt: skip
-    return Reduction(report, part, None, two)
+    return Reduction(report, part, None, two, input_files(settings))

@@ -23,7 +23,7 @@ from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.ports import Ports
 from onnx_migrate.verify.model_traits import dependents
 
-__all__ = ["Parts", "constant_tensor", "replace_all"]
+__all__ = ["Parts", "constant_tensor", "drop_unread", "replace_all"]
 
 _SHAPE_SIZE = 64
 """Most elements of integers that count as sizes of a shape: with fixed inputs, they are constants."""
@@ -34,6 +34,15 @@ def replace_all(field: Any, items: Iterable[Any]) -> None:
     entries = list(items)
     del field[:]
     field.extend(entries)
+
+
+def drop_unread(graph: onnx.GraphProto) -> None:
+    """Drop the inputs and initializers that nothing reads, in place."""
+    read = {name for node in graph.node for name in names_read(node)} | {value.name for value in graph.output}
+    replace_all(graph.input, [value for value in graph.input if value.name in read])
+    replace_all(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
+    sparse_tensors = [tensor for tensor in graph.sparse_initializer if tensor.values.name in read]
+    replace_all(graph.sparse_initializer, sparse_tensors)
 
 
 def constant_tensor(name: str, value: np.ndarray[Any, Any], weights: Weights) -> onnx.TensorProto:

@@ -7,16 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 import onnx
-from onnx import AttributeProto
+from onnx import AttributeProto, TensorProto
 
 from onnx_migrate.errors import CannotMigrate
-from onnx_migrate.model.graphs import all_nodes, bodies, initializer_names, names_read, values_read
+from onnx_migrate.model.graphs import all_nodes, bodies, names_read, values_read
 from onnx_migrate.model.interface import unlist_initializers
 from onnx_migrate.reduction.bench import Edit, edited
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.parts import Parts, replace_all
+from onnx_migrate.reduction.parts import Parts, drop_unread, replace_all
 from onnx_migrate.rewrite.inline_functions import inline_functions
-from onnx_migrate.standard.schema import is_onnx
+from onnx_migrate.standard.element_types import CONSTANT_TYPES
+from onnx_migrate.standard.opsets import imported, onnx_opset
+from onnx_migrate.standard.schema import is_onnx, signature_at
 
 __all__ = [
     "bypassed",
@@ -61,21 +63,18 @@ def store_constants(proto: onnx.ModelProto) -> None:
     replace_all(graph.node, other_nodes)
 
 
-def _tensor_of(node: onnx.NodeProto) -> onnx.TensorProto | None:
+def _tensor_of(node: onnx.NodeProto) -> TensorProto | None:
     """Return the tensor of a Constant; None for another node, and for a sparse or textual Constant."""
     if node.op_type != "Constant" or not is_onnx(node.domain):
         return None
     for attribute in node.attribute:
         if attribute.name == "value":
             return attribute.t
-        kinds = {
-            "value_float": onnx.TensorProto.FLOAT, "value_floats": onnx.TensorProto.FLOAT,
-            "value_int": onnx.TensorProto.INT64, "value_ints": onnx.TensorProto.INT64,
-        }  # fmt: skip
-        if attribute.name in kinds:
+        kind = CONSTANT_TYPES.get(attribute.name)
+        if kind in (TensorProto.FLOAT, TensorProto.INT64):
             value = onnx.helper.get_attribute_value(attribute)
             dims = [len(value)] if attribute.name.endswith("s") else []
-            return onnx.helper.make_tensor("", kinds[attribute.name], dims, value if dims else [value])
+            return onnx.helper.make_tensor("", kind, dims, value if dims else [value])
     return None
 
 
@@ -156,19 +155,19 @@ def fewer_settings(candidate: Candidate) -> Iterator[Edit]:
 
 def _optional(proto: onnx.ModelProto, node: onnx.NodeProto) -> list[str]:
     """Return the attributes of a node that its operator does not require, by its schema."""
-    graphs = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-    version = next(
-        (entry.version for entry in proto.opset_import if is_onnx(entry.domain) == is_onnx(node.domain)), 1
-    )
-    try:
-        schema = onnx.defs.get_schema(node.op_type, version, "" if is_onnx(node.domain) else node.domain)
-    except onnx.defs.SchemaError:
+    domain = "" if is_onnx(node.domain) else node.domain
+    imports = proto.opset_import
+    opset = imported(imports, domain) if domain else onnx_opset(imports, ir_version=proto.ir_version)
+    form = signature_at(domain, node.op_type, opset or 1)
+    if form is None:
         return []
-    formal = schema.attributes
-    named = (
-        attribute for attribute in node.attribute if attribute.type not in graphs and attribute.name in formal
-    )
-    return [attribute.name for attribute in named if not formal[attribute.name].required]
+    graphs = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+    optional = form.attributes.keys() - form.required_attributes
+    return [
+        attribute.name
+        for attribute in node.attribute
+        if attribute.type not in graphs and attribute.name in optional
+    ]
 
 
 def _without(candidate: Candidate, places: list[tuple[int, str]]) -> Candidate | None:
@@ -191,21 +190,8 @@ def _without_input(candidate: Candidate, place: int, at: int) -> Candidate:
     inputs[at] = ""
     while inputs and not inputs[-1]:
         del inputs[-1]
-    return _without_unread(smaller)
-
-
-def _without_unread(candidate: Candidate) -> Candidate:
-    """Drop the inputs and initializers that nothing reads, in place."""
-    graph = candidate.proto.graph
-    read = {name for node in graph.node for name in names_read(node)} | {value.name for value in graph.output}
-    replace_all(graph.initializer, [tensor for tensor in graph.initializer if tensor.name in read])
-    replace_all(
-        graph.sparse_initializer,
-        [tensor for tensor in graph.sparse_initializer if tensor.values.name in read],
-    )
-    read_names = read | initializer_names(graph)
-    replace_all(graph.input, [value for value in graph.input if value.name in read_names])
-    return candidate
+    drop_unread(graph)
+    return smaller
 
 
 def bypassed(candidate: Candidate) -> Iterator[Candidate | None]:
@@ -241,4 +227,5 @@ def _bypassed(candidate: Candidate, place: int, name: str) -> Candidate:
             for at, read in enumerate(node.input):
                 if read == gone:
                     node.input[at] = name
-    return _without_unread(smaller)
+    drop_unread(graph)
+    return smaller

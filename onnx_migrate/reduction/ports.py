@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 from onnx_migrate.cached import cached_property
 from onnx_migrate.facts.onnx_inference import InferenceError, infer_shapes, skeleton
+from onnx_migrate.facts.shapes import contradict, dims_of
 from onnx_migrate.reduction.candidate import Candidate
 
 __all__ = ["Ports", "array_type"]
@@ -42,7 +43,9 @@ class Ports:
         candidate = self._candidate
         recorded = candidate.feed.get(name) if name in candidate.feed else candidate.values.array(name)
         inferred = self._inferred.get(name)
-        if candidate.is_static or inferred is None or _contradicts(inferred, recorded):
+        recorded_dims = recorded.shape if isinstance(recorded, np.ndarray) else None
+        # Runtimes only warn of a value with other dims than declared.
+        if candidate.is_static or inferred is None or contradict(dims_of(inferred), recorded_dims):
             element = inferred.type.tensor_type.elem_type if inferred is not None else 0
             return array_type(name, recorded, element) or (inferred if _is_typed(inferred) else None)
         return inferred if _is_typed(inferred) else array_type(name, recorded)
@@ -75,14 +78,3 @@ def _without_unknown_symbols(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
         if dim.dim_param.startswith("unk__"):
             dim.Clear()
     return value
-
-
-def _contradicts(known: onnx.ValueInfoProto, recorded: Any) -> bool:
-    """Return whether a recorded value has other dims than declared: runtimes only warn of this."""
-    if not isinstance(recorded, np.ndarray) or not known.type.tensor_type.HasField("shape"):
-        return False
-    dims = known.type.tensor_type.shape.dim
-    pairs = zip(dims, recorded.shape, strict=False)
-    return len(dims) != recorded.ndim or any(
-        dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs
-    )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.process import Returned, mark
+from onnx_migrate.process import Returned, mark, seconds_left
 from onnx_migrate.verify.equivalence.common_values import ValueTypes, chunks, shapes_of
 from onnx_migrate.verify.equivalence.feed_search import Extent, FeedSearch
 from onnx_migrate.verify.evaluators import REFERENCE, UNOPTIMIZED, EvaluationError, Runnable, open_model
@@ -18,7 +18,17 @@ from onnx_migrate.verify.inputs.generate import RandomInputs
 from onnx_migrate.verify.inputs.sizes import size_choices
 from onnx_migrate.verify.settings import Settings, interruption
 
-__all__ = ["Feeds", "Values", "feeds_of", "record", "recorded_values", "run_feeds", "unproved_feeds"]
+__all__ = [
+    "Feeds",
+    "Values",
+    "feeds_of",
+    "guessed_feeds",
+    "record",
+    "recorded_values",
+    "run_feeds",
+    "time_option",
+    "unproved_feeds",
+]
 
 _MEMORY = 1 << 29
 """Bytes of values that one run returns, by the sizes that inference finds."""
@@ -72,9 +82,19 @@ def feeds_of(runnable: Runnable, settings: Settings) -> Feeds:
         return feeds
     if (error := getattr(ending, "error", None)) is not None:
         raise error
-    reason = interruption(ending)  # for example, the model crashes ONNX Runtime
+    # For example, the model crashes ONNX Runtime.
+    return guessed_feeds(runnable, settings, interruption(ending, time_option()))
+
+
+def guessed_feeds(runnable: Runnable, settings: Settings, reason: str) -> Feeds:
+    """Return the inputs of a model that nothing here runs for this reason."""
     ending = settings.alone.call(f"{__name__}:unproved_feeds", runnable, settings.for_child)
     return Feeds(ending.value if isinstance(ending, Returned) else (), reason=reason)
+
+
+def time_option() -> str:
+    """Return the option that allows the last child process more time: that of the check, or that of the whole search."""
+    return "--check-timeout" if seconds_left() else "--time-limit"
 
 
 def run_feeds(runnable: Runnable, settings: Settings) -> Feeds:
@@ -121,7 +141,7 @@ def recorded_values(runnable: Runnable, feed: Mapping[str, Any], folder: Path, s
     if isinstance(ending, Returned):
         values: Values = ending.value
         return values
-    return Values(reason=interruption(ending))
+    return Values(reason=interruption(ending, time_option()))
 
 
 def record(runnable: Runnable, feed: Mapping[str, Any], folder: Path) -> Values:

@@ -10,7 +10,7 @@ import onnx
 
 from onnx_migrate import files
 from onnx_migrate.engine.validity import accepted
-from onnx_migrate.errors import CannotMigrate, InvalidModel, UsageError
+from onnx_migrate.errors import CannotMigrate, InvalidModel, MigrateError, UsageError
 from onnx_migrate.model.graphs import bodies
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
@@ -22,8 +22,9 @@ from onnx_migrate.reduction.checks import Check, CommandCheck
 from onnx_migrate.reduction.failures import Failure, KeptFailure, error_line
 from onnx_migrate.reduction.numbers import strip_weights as with_random_weights
 from onnx_migrate.reduction.pair import reduced_pair
-from onnx_migrate.reduction.recording import Feeds, Values, feeds_of
-from onnx_migrate.reduction.result import Reduction, ReductionReport, ports_of
+from onnx_migrate.reduction.plain_form import with_initializers
+from onnx_migrate.reduction.recording import Feeds, Values, feeds_of, guessed_feeds
+from onnx_migrate.reduction.result import Reduction, ReductionReport, input_files, ports_of
 from onnx_migrate.reduction.runtime_check import RuntimeCheck
 from onnx_migrate.reduction.search import smallest
 from onnx_migrate.reduction.trials import TimeOver, Trials
@@ -34,7 +35,10 @@ from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantiz
 from onnx_migrate.verify.evaluators import Runnable
 from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.places import place_of
-from onnx_migrate.verify.tolerances import OutputLimits, tolerance_of
+from onnx_migrate.verify.own_inputs import bind_inputs
+from onnx_migrate.verify.prover import Prover
+from onnx_migrate.verify.settings import inputs_of
+from onnx_migrate.verify.tolerances import OutputLimits, require_outputs, tolerance_of
 
 __all__ = ["reduce"]
 
@@ -86,17 +90,18 @@ def reduce(
 
     Inputs have the shapes of `input_data`, or of random inputs that the model runs on. Inner values of one run replace removed
     nodes. Raises UsageError, code `check-passes`, if the model does not fail, and code `flaky-check` if two runs disagree. Raises
-    LoadError for an unreadable model.
+    MigrateError, code `timed-out`, if the time is over before the original fails. Raises LoadError for an unreadable model.
     """
     tolerance = tolerance_of(rtol, atol)
+    own_inputs = inputs_of(input_data, mean=mean, std=std, layout=layout, most=_INPUTS)
     with stoppable(cancel), transfers_within(check_timeout):
         reporter = Reporter(progress, {"reduce": "looking for the smallest model"})
         reporter.stage("reduce")
         loaded = files.load(model)
-        given_inputs = None if input_data is None else GivenInputs(
-            input_data, mean=mean, std=std, layout=layout, most=_INPUTS
-        ).bind(loaded.proto)  # fmt: skip
-        settings = Settings(given_inputs, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        require_outputs(tolerance, (value.name for value in loaded.proto.graph.output))
+        settings = Settings(own_inputs, tolerance, seed, Limits.of(check_timeout, memory_limit), isolated)
+        if own_inputs is not None:
+            _bind(own_inputs, loaded, settings)
         if against is not None:
             if check or check_exit or run_in or message or any_failure or strip_weights:
                 raise UsageError(
@@ -107,11 +112,20 @@ def reduce(
             with stoppable(None, time_limit):
                 return reduced_pair(loaded, files.load(against), settings, reporter.within)
         chosen = _check(check, str(check_exit), run_in, message, settings, loaded)
-        with Trials(chosen, jobs, time_limit, reporter.within) as trials:
-            run = _Run(loaded, chosen, trials, settings)
+        with Trials(chosen, jobs, time_limit, reporter.within) as trials, Prover(settings) as prover:
+            run = _Run(loaded, chosen, trials, prover)
             return run.reduced(
                 message, any_failure=any_failure, own_exit=bool(check_exit), strip=strip_weights
             )
+
+
+def _bind(own_inputs: GivenInputs, model: Model, settings: Settings) -> None:
+    """Read the user's inputs for a model. Without ONNX Runtime, images keep their own sizes. Raises UsageError."""
+    try:
+        bind_inputs(own_inputs, model, settings)
+    except UsageError as error:
+        if error.code != "not-installed" or not own_inputs.has_own_sizes:
+            raise
 
 
 def _check(check: str, check_exit: str, run_in: str, message: str, settings: Settings, model: Model) -> Check:
@@ -138,19 +152,30 @@ def _check(check: str, check_exit: str, run_in: str, message: str, settings: Set
 class _Run:
     """One reduction of one model by a check."""
 
-    def __init__(self, model: Model, check: Check, trials: Trials, settings: Settings) -> None:
-        self._model, self._check, self._trials, self._settings = model, check, trials, settings
+    def __init__(self, model: Model, check: Check, trials: Trials, prover: Prover) -> None:
+        self._model, self._check, self._trials, self._prover = model, check, trials, prover
+        self._settings = prover.settings
         self._notes: list[str] = []
+        self._size = 0, 0
+        """The size of the original with its inputs; Constants count as initializers do."""
 
     def reduced(self, message: str, *, any_failure: bool, own_exit: bool, strip: bool) -> Reduction:
         """Check the original twice, search, and return the result."""
         base = self._sorted()
-        feeds = feeds_of(_runnable(base), self._settings)
+        feeds = self._feeds(base)
         if feeds.reason:
             self._notes.append(
                 f"no runtime here runs the model, so cuts have the types of its values alone: {feeds.reason}"
             )
-        candidate, failure = self._failing(base, feeds, message)
+        try:
+            candidate, failure = self._failing(base, feeds, message)
+        except TimeOver as over:
+            raise MigrateError(
+                "the time limit ended the search before the original was checked",
+                code="timed-out",
+                hint="--time-limit, in Python time_limit, allows more seconds",
+            ) from over
+        self._size = with_initializers(candidate).size
         names = frozenset(_names(self._model.proto))
         self._trials.kept = KeptFailure(failure, names, message, any_failure or own_exit)
         self._trials.best = candidate
@@ -165,6 +190,17 @@ class _Run:
             finished = False
             candidate = self._trials.best or candidate
         return self._result(candidate, finished=finished, stripped=strip and finished, kept=kept_weights)
+
+    def _feeds(self, base: Model) -> Feeds:
+        """Return inputs; a command may check a model without ONNX Runtime. Raises UsageError for inputs that do not fit."""
+        try:
+            runnable = self._prover.runnable(base)
+        except UsageError as error:
+            if error.code != "not-installed":
+                raise
+            structure: bytes = base.proto.SerializeToString(deterministic=True)
+            return guessed_feeds(Runnable(structure=structure), self._settings, error.reason)
+        return feeds_of(runnable, self._settings)
 
     def _sorted(self) -> Model:
         """Return the model with its nodes in order, repaired if onnx-migrate can do that."""
@@ -186,7 +222,7 @@ class _Run:
         return base
 
     def _failing(self, base: Model, feeds: Feeds, message: str) -> tuple[Candidate, Failure]:
-        """Return the original with inputs on which it fails, and the failure. Raises UsageError."""
+        """Return the original with inputs on which it fails, and the failure. Raises UsageError and TimeOver."""
         failing_inputs = (
             [*zip(feeds.feeds, feeds.outputs, strict=True)]
             if feeds.outputs
@@ -237,19 +273,14 @@ class _Run:
         failure = trials.failure_of(candidate) or trials.kept.failure
         inputs, outputs = ports_of(candidate)
         counts = operators_of(candidate.proto)
-        if node_count(candidate.proto) == node_count(self._model.proto):
+        if with_initializers(candidate).size >= self._size:
             self._notes.append("no smaller model shows the failure")
         report = ReductionReport(
             self._model.name, _title(self._check), failure, node_count(self._model.proto), node_count(candidate.proto),
             tuple(counts.items()), inputs, outputs, trials.runs, trials.cached, trials.invalid, trials.seconds, finished,
             stripped, kept, tuple(self._notes),
         )  # fmt: skip
-        return Reduction(report, candidate, self._check)
-
-
-def _runnable(model: Model) -> Runnable:
-    structure: bytes = model.proto.SerializeToString(deterministic=True)
-    return Runnable(structure=structure, weights=model.weights)
+        return Reduction(report, candidate, self._check, _input_files=input_files(self._settings))
 
 
 def _names(proto: onnx.ModelProto) -> Iterator[str]:

@@ -20,10 +20,12 @@ from onnx_migrate.files.destination import check_file, resolve_links
 from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.checks import Check
+from onnx_migrate.reduction.checks import Check, arrays_of
 from onnx_migrate.reduction.failures import Failure, error_line
+from onnx_migrate.verify.inputs.given import GivenInputs, data_files
+from onnx_migrate.verify.settings import Settings
 
-__all__ = ["Reduction", "ReductionReport", "beside_path", "inputs_path"]
+__all__ = ["Reduction", "ReductionReport", "beside_path", "input_files", "inputs_path", "ports_of"]
 
 _LONGEST = 300
 """Most characters of a message in the report."""
@@ -98,6 +100,8 @@ class Reduction:
     _candidate: Candidate
     _check: Check | None
     _other: Candidate | None = None
+    _input_files: tuple[str, ...] = ()
+    """The files that the user's inputs were read from."""
 
     def __str__(self) -> str:
         return str(self.report)
@@ -142,6 +146,9 @@ class Reduction:
         if self._other is not None:
             written.append(beside_path(name))
             contents += files.contents_beside(self._other.model, beside_path(name))
+            files.check_not_source([name], self._other.model.origin)
+        files.check_not_source(written[1:], self._candidate.model.origin)
+        files.check_not_source(written, self._input_files, "the inputs are")
 
         @contextmanager
         def beside(_size: int) -> Iterator[None]:
@@ -153,10 +160,7 @@ class Reduction:
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        arrays = {name: value for name, value in self.inputs.items() if isinstance(value, np.ndarray)}
-        return {
-            name: value.astype("U") if value.dtype.kind == "O" else value for name, value in arrays.items()
-        }
+        return arrays_of(self.inputs)
 
     def _npz(self) -> bytes:
         file = BytesIO()
@@ -170,6 +174,13 @@ def _content(path: str, data: bytes) -> NewContent:
         return resolve_links(path)
 
     return NewContent(path, check, [data])
+
+
+def input_files(settings: Settings) -> tuple[str, ...]:
+    """Return the absolute paths of the files that the user's inputs are read from."""
+    own_inputs = settings.input_data
+    paths = data_files(own_inputs.data) if isinstance(own_inputs, GivenInputs) else ()
+    return tuple(map(os.path.abspath, paths))
 
 
 def ports_of(candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:

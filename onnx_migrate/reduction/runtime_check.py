@@ -21,6 +21,7 @@ from onnx_migrate.verify.evaluators.foreign import ForeignProcess
 from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
 from onnx_migrate.verify.other_runtimes.proof import LOSES_AXES, in_form_of, tolerance_of
+from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = ["RuntimeCheck"]
 
@@ -104,7 +105,7 @@ class _RuntimeRunner:
         entries = [
             entry
             for key, value in arrays.items()
-            for entry in noise.compare(key, value, values.get(key), 0, tolerance)
+            for entry in noise.compare(key, value, values.get(key), 0, tolerance_for(tolerance, key))
         ]
         wrong = [entry for entry in entries if not entry.agrees]
         return _failure_of(max(wrong, key=_error)) if wrong else None

@@ -126,11 +126,11 @@ def libraries_of(given: Libraries) -> tuple[str, ...]:
     return absolute_paths
 
 
-def interruption(ending: Ending) -> str:
+def interruption(ending: Ending, time_option: str = "--timeout") -> str:
     """Describe an ending other than Returned, for example "timed out after 600 s, in the step 'original: running'; …"."""
     text = f"{ending}, in the step {getattr(ending, 'stage', '') or 'start'!r}"
     fault = "that is a fault of onnx-migrate: please report it" if isinstance(ending, process.Raised) else ""
-    helps = what_helps(ending)
+    helps = what_helps(ending, time_option)
     return "; ".join(filter(None, (text, helps and untried(helps), fault)))
 
 

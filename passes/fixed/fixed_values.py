@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from onnx import numpy_helper
 
+from onnx_migrate.engine.helping_passes import PartPass
 from onnx_migrate.engine.obligations import Behind, Obligation, PassResult
-from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.messages import listed
 from onnx_migrate.model.fixed_values import FixedValues, arrays_of
 from onnx_migrate.model.interface import Interface
@@ -60,7 +61,7 @@ class Fed(Obligation):
 
 @register_pass
 @dataclass(frozen=True)
-class FixValues(ObligedPass):
+class FixValues(PartPass):
     """Make initializers of inputs, with the values given, and take them out of the list of inputs.
 
     The nodes are not changed. Raises UsageError as `arrays_of`.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from onnx_migrate.engine.helping_passes import PartPass
 from onnx_migrate.engine.obligations import Behind, Obligation, PassResult
-from onnx_migrate.engine.pass_infra import ObligedPass, register_pass
+from onnx_migrate.engine.pass_infra import register_pass
 from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import fed_inputs, names_read, output_names, producers
 from onnx_migrate.model.interface import Interface, Port
@@ -61,7 +62,7 @@ class Part(Obligation):
 
 @register_pass
 @dataclass(frozen=True)
-class Cut(ObligedPass):
+class Cut(PartPass):
     """Leave the nodes that compute the outputs from the inputs, with the weights that they read.
 
     The log has the rest as a fact. Raises as `rewrite.part.cut`.
@@ -73,6 +74,10 @@ class Cut(ObligedPass):
     inputs: str | tuple[str, ...] = ()
     rest: bool = False
     """Whether the nodes after the outputs become a second part."""
+
+    def output_names(self, model: Model) -> tuple[str, ...]:
+        """Return the names that the user gave for the outputs of the part."""
+        return named_values(self.outputs, model.proto) if self.outputs else ()
 
     def apply(self, model: Model, log: ChangeLog) -> PassResult:
         """Return the first part."""

@@ -146,6 +146,32 @@ def test_a_check_that_hangs_is_a_failure_of_its_own() -> None:
     assert str(result.report.failure) == "not done in time"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_smallest"),
+    [
+        ("17 (float[2,4] x) => (float[2,4] y) { y = Tanh (x) }", False),
+        ("17 (float[N,4] x) => (float[N,4] y) { y = Tanh (x) }", False),
+        (
+            "17 (float[4] x) => (float[4] y) { c = Constant <value = float[4] {1., 2., 3., 4.}> () y = Add (x, c) }",
+            False,
+        ),
+        ("17 (float[1] x) => (float[1] y) { y = Tanh (x) }", True),
+        (
+            "17 (float[1] x) => (float[1] y) { c = Constant <value = float[1] {1.}> () y = Add (x, c) }",
+            True,
+        ),
+    ],
+    ids=["fixed", "dynamic", "constant", "smallest", "smallest with a constant"],
+)
+def test_a_note_says_that_no_smaller_model_fails(text: str, is_smallest: bool) -> None:
+    """A model of one node becomes smaller by its inputs."""
+    result = reduced(model(text), "grep -q -e Tanh -e Add {} && exit 3; exit 0")
+
+    assert result.report.nodes == 1
+    sizes = [np.size(value) for value in result.inputs.values()]
+    assert ("no smaller model shows the failure" in result.report.notes) is is_smallest, sizes
+
+
 def test_the_time_limit_gives_the_smallest_model_so_far() -> None:
     result = reduced(model(CHAIN), "sleep 0.1; grep -q Mod {} && exit 3; exit 0", time_limit=0.45)
 

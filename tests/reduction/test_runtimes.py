@@ -97,6 +97,31 @@ def test_a_runtime_that_runs_the_model_right_is_an_error(odd: str) -> None:
         onnx_migrate.reduce(model(NET), run_in="odd", **HERE)
 
 
+@pytest.mark.parametrize("odd", ["wrong"], indirect=True)
+@pytest.mark.parametrize("limit", ["y:1", {"y": 1.0}], ids=str)
+def test_a_limit_for_the_output_allows_its_error(odd: str, limit: Any) -> None:
+    """Softplus stands for Exp, and changes the Sigmoid at the end by less than 1."""
+    assert onnx_migrate.reduce(model(NET), run_in="odd", atol="y:1e-6", **HERE).report.nodes == 1
+    with pytest.raises(UsageError, match="passes the check"):
+        onnx_migrate.reduce(model(NET), run_in="odd", atol=limit, **HERE)
+
+
+@pytest.mark.parametrize("odd", ["none"], indirect=True)
+def test_another_runtime_need_not_agree_bit_by_bit_with_a_limit(
+    odd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = foreign.DRIVERS / "odd.py"
+    run = "return session.run(outputs, feed)"
+    driver.write_text(
+        driver.read_text(encoding="utf-8").replace(
+            run, "return [value + np.float32(1e-5) for value in session.run(outputs, feed)]"
+        ),
+        encoding="utf-8",
+    )
+    with pytest.raises(UsageError, match="passes the check"):
+        onnx_migrate.reduce(model(NET), run_in="odd", atol="y:1e-3", **HERE)
+
+
 def test_a_message_alone_runs_models_in_onnxruntime() -> None:
     """No runtime here has the operator, so cuts get the types that inference finds."""
     proto = model(

@@ -8,9 +8,10 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import bytes_of, limits, one_or_several
-from onnx_migrate.cli.options.model_options import model_option
+from onnx_migrate.cli.options.model_options import comparison_options, model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.progress import ProgressLine
+from onnx_migrate.cli.output.side_files import check_path_conflicts
 from onnx_migrate.cli.process_limits import limited
 
 __all__ = ["reduce"]
@@ -59,12 +60,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
     help="The inputs on which the model fails, such as an .npz file with one array per input name, or a folder of images. See "
     "docs/inputs.md.",
 )
-@model_option("mean")
-@model_option("std")
-@model_option("layout")
-@model_option("rtol")
-@model_option("atol")
-@model_option("seed")
+@comparison_options
 @click.option(
     "-j",
     "--jobs",
@@ -111,6 +107,7 @@ def reduce(model: str, output: str | None, as_json: bool, quiet: bool, **options
     options["input_data"] = one_or_several(options["input_data"])
     try:
         check_target(path, source=model)
+        _check_conflicts(model, path, options)
         with (
             limited(float("inf"), memory, "prove"),
             ProgressLine(quiet or as_json, "reducing") as progress,
@@ -130,3 +127,14 @@ def reduce(model: str, output: str | None, as_json: bool, quiet: bool, **options
         click.echo(f"  written   {', '.join(written)}")
         click.echo(f"  reproduce {command}")
     return 0
+
+
+def _check_conflicts(model: str, path: str, options: dict[str, Any]) -> None:
+    """Raise UsageError if a file to be written for this path is read, before the search, which may take an hour."""
+    from onnx_migrate.reduction.result import beside_path, inputs_path
+    from onnx_migrate.verify.inputs.given import data_files
+
+    against = options["against"]
+    writes_inputs = not options["check"] or "{inputs}" in options["check"]
+    written = [path, inputs_path(path) if writes_inputs else None, beside_path(path) if against else None]
+    check_path_conflicts(written, (model, against, *map(str, data_files(options["input_data"]))))

@@ -9,7 +9,7 @@ from typing import Any
 import rich_click as click
 
 from onnx_migrate.cli.options.arguments import bytes_of, limits, one_or_several
-from onnx_migrate.cli.options.model_options import model_option
+from onnx_migrate.cli.options.model_options import comparison_options, model_option
 from onnx_migrate.cli.options.panels import Command
 from onnx_migrate.cli.output.html import comparison_page, html_option, open_at_end, page_at
 from onnx_migrate.cli.output.progress import ProgressLine
@@ -58,12 +58,7 @@ EXIT_CODES = {"verified": 0, "differs": 3, "unverified": 1}
     "docs/inputs.md.",
 )  # fmt: skip
 @model_option("max_inputs")
-@model_option("mean")
-@model_option("std")
-@model_option("layout")
-@model_option("rtol")
-@model_option("atol")
-@model_option("seed")
+@comparison_options
 @model_option("ort_library")
 @model_option(
     "run_in",

@@ -17,7 +17,7 @@ from onnx_migrate.declared import declared
 from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Options
 
-__all__ = ["DynamicBatchCommand", "codes", "model_option", "model_options"]
+__all__ = ["DynamicBatchCommand", "codes", "comparison_options", "model_option", "model_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -175,9 +175,12 @@ _save_as_external_data = click.option(
     help="Write the weights to OUTPUT.data even if the model is smaller than 2 GB.",
 )  # fmt: skip
 
+_COMPARISON = ("mean", "std", "layout", "rtol", "atol", "seed")
+"""The options of images, tolerances and random inputs, in the order of --help and of completions."""
+
 _ORDER = (
     "opset", "lower", "runtime", "ir_version", "keep_ir", "drop_training", ..., "input_data",
-    "max_inputs", "mean", "std", "layout", "rtol", "atol", "seed",
+    "max_inputs", *_COMPARISON,
     "ort_library", "run_in", "save_as_external_data", "keep_initializers_as_inputs", "passes", "adapters", "skip_pass",
 )  # fmt: skip
 """The order in which shells complete the options; ... stands for all others."""
@@ -188,6 +191,13 @@ def model_options(command: F) -> F:
     named = [name for name, option in _DECLARED.items() if option.panel != RUNNING]
     for name in reversed(arranged(_ORDER, named)):
         command = (model_option(name) if name in _DECLARED else _save_as_external_data)(command)
+    return command
+
+
+def comparison_options(command: F) -> F:
+    """Give a command the options of images, tolerances and random inputs, for the models that it runs and compares."""
+    for name in reversed(_COMPARISON):
+        command = model_option(name)(command)
     return command
 
 

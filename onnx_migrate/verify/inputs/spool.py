@@ -13,8 +13,8 @@ from onnx import numpy_helper
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.inputs.fitting import array_of
-from onnx_migrate.verify.inputs.readers.tensors import TensorFiles
-from onnx_migrate.verify.inputs.stored import StoredInputs, bytes_of
+from onnx_migrate.verify.inputs.input_files import read_tensor
+from onnx_migrate.verify.inputs.stored import FileReading, StoredInputs, bytes_of
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
 __all__ = ["Spool"]
@@ -56,7 +56,8 @@ class Spool:
         if self._bytes <= _IN_MEMORY or not all(isinstance(value, np.ndarray) for value in arrays.values()):
             return Feed(name, arrays)
         paths = [self._file(name, value) for value in arrays.values()]
-        return Feed(name, StoredInputs(tuple(arrays), TensorFiles(tuple(arrays), tuple(paths))))
+        reading = FileReading(tuple(arrays), tuple(paths), read_tensor)
+        return Feed(name, StoredInputs(reading.names, reading))
 
     def _file(self, name: str, array: Any) -> Path:
         """Write an array to a new file and return its path. Raises UsageError if there is no space."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-__all__ = ["Reading", "StoredInputs", "bytes_of", "spaced"]
+__all__ = ["FileReading", "Reading", "StoredInputs", "bytes_of", "spaced"]
 
 T = TypeVar("T")
 
@@ -24,6 +26,19 @@ class Reading(Protocol):
 
     def __call__(self) -> Values:
         """Return the values. Raises UsageError if they cannot be read, or do not fit the model."""
+
+
+@dataclass(frozen=True)
+class FileReading:
+    """Reads one value from each file, by the names of the values. `read` is a function of a module, which pickles."""
+
+    names: tuple[str, ...]
+    paths: tuple[Path, ...]
+    read: Callable[[Path], Any]
+
+    def __call__(self) -> Values:
+        """Return the values by name. Raises UsageError for a file that cannot be read."""
+        return dict(zip(self.names, map(self.read, self.paths), strict=True))
 
 
 class StoredInputs(Mapping[str, Any]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -52,6 +53,45 @@ def test_a_pair_is_written_with_its_inputs(cli: Run, folder: Path) -> None:
         "small.other.onnx",
     ]
     assert cli("verify", "small.onnx", "small.other.onnx", "--input-data", "small.npz").code == 3
+
+
+INPUTS = "grep -q Tanh {} && test -e {inputs} && exit 3; exit 0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--check", INPUTS, "--input-data", "small.npz"), "small.npz is given twice"),
+        (("--check", INPUTS, "--input-data", "x=./small.npz"), "small.npz is given twice"),
+        (("--message", "Tanh", "--input-data", "data"), "small.npz and data/0.npz are the same file"),
+        (("--against", "small.onnx"), "small.onnx is given twice"),
+        (("--against", "small.other.onnx"), "small.other.onnx is given twice"),
+    ],
+    ids=["inputs", "named inputs", "folder of inputs", "second model", "beside the second model"],
+)
+def test_no_file_that_is_read_is_replaced(
+    cli: Run, folder: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    onnx.save(model(NET), folder / "net.onnx")
+    for name in ("small.onnx", "small.other.onnx"):
+        onnx.save(model(NET.replace("Tanh", "Sigmoid")), folder / name)
+    np.savez(folder / "small.npz", x=np.ones((2, 4), np.float32))
+    (folder / "data").mkdir()
+    (folder / "data" / "0.npz").symlink_to(folder / "small.npz")
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    ended = cli("reduce", "net.onnx", "small.onnx", *arguments)
+
+    assert (ended.code, text in ended.err) == (2, True), ended.err
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_inputs_beside_the_output_are_read_if_none_are_written(cli: Run, folder: Path) -> None:
+    onnx.save(model(NET), folder / "net.onnx")
+    np.savez(folder / "small.npz", x=np.ones((2, 4), np.float32))
+    before = (folder / "small.npz").read_bytes()
+
+    assert cli("reduce", "net.onnx", "small.onnx", "--check", TANH, "--input-data", "small.npz").code == 0
+    assert (folder / "small.npz").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,21 @@ def test_both_commands_have_the_same_options_in_one_order() -> None:
     assert {"opset", "dynamic", "simplify", "verify", "resize_form", "rtol", "skip_pass"} <= set(shared[0])
 
 
+def test_commands_that_run_models_have_the_same_options_of_a_comparison() -> None:
+    names = ["mean", "std", "layout", "rtol", "atol", "seed"]
+    options = {
+        command: [
+            (item.name, item.opts, item.help)
+            for item in app.commands[command].params
+            if isinstance(item, click.Option) and item.name in names
+        ]
+        for command in ("migrate", "reduce", "verify")
+    }
+
+    assert [name for name, _, _ in options["verify"]] == names
+    assert options["reduce"] == options["verify"] == options["migrate"]
+
+
 def test_the_options_that_differ_have_help_of_their_own() -> None:
     texts = {
         command: {item.name: getattr(item, "help", None) for item in app.commands[command].params}

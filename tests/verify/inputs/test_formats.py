@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+import pickle
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from onnx import numpy_helper
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.verify.inputs.given import GivenInputs, absolute_text, data_files, path_of, texts_of
+from onnx_migrate.verify.inputs.readers import tensors
+from onnx_migrate.verify.inputs.source import Source
 from onnx_migrate.verify.inputs.user_inputs import Feeds
 from tests.verify.harness import net
 
@@ -108,6 +112,60 @@ def test_a_folder_of_tensors_has_data_sets_or_a_feed_for_each_file(tmp_path: Pat
     assert values(feeds(f"x={tmp_path / '1.pb'}")) == [1]
 
 
+class CountedFiles(list[Path]):
+    """Files, with the number of times that somebody went through them."""
+
+    rounds = 0
+
+    def __iter__(self) -> Iterator[Path]:
+        self.rounds += 1
+        return super().__iter__()
+
+
+def test_the_time_to_read_data_sets_is_linear_in_their_number(tmp_path: Path) -> None:
+    rounds = []
+    for count in (2, 20):
+        files = CountedFiles()
+        for at in range(count):
+            folder = tmp_path / f"{count} sets" / f"test_data_set_{at}"
+            folder.mkdir(parents=True)
+            tensor(folder / "input_0.pb", X + at)
+            files.append(folder / "input_0.pb")
+        unused: Any = None
+        part = tensors.read_folder(Source(tmp_path, "", unused, unused, 100, unused), files)
+        assert [feed.inputs["#0"][0, 0] for feed in part.feeds] == [*range(count)]
+        rounds.append(files.rounds)
+
+    assert rounds[0] == rounds[1]
+
+
+def test_files_of_the_format_of_a_folder_are_not_looked_up_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved(tmp_path, "a", "b", "c")
+    (tmp_path / "labels.txt").write_text("cat")
+    looked_up: list[str] = []
+    is_file = Path.is_file
+    monkeypatch.setattr(Path, "is_file", lambda path: looked_up.append(path.name) or is_file(path))
+    found = feeds(tmp_path)
+
+    assert "has 1 other file, which was not read" in " ".join(found.notes)
+    assert looked_up == ["labels.txt"]
+
+
+@pytest.mark.parametrize("ending", ["npy", "pb"])
+def test_feeds_of_files_read_their_values_in_another_process(tmp_path: Path, ending: str) -> None:
+    if ending == "npy":
+        saved(tmp_path, "a", "b")
+    else:
+        tensor(tmp_path / "a.pb", X)
+        tensor(tmp_path / "b.pb", X + 1)
+    reads = [feed.inputs.read for feed in feeds(tmp_path).sets]
+
+    assert all(len(pickle.dumps(read)) < 1000 for read in reads)
+    assert [pickle.loads(pickle.dumps(read))()["x"][0, 0] for read in reads] == [0, 1]
+
+
 def test_a_folder_of_npz_has_a_feed_for_each_file(tmp_path: Path) -> None:
     for at in range(3):
         np.savez(tmp_path / f"{at}.npz", x=X + at, n=N)
@@ -155,6 +213,37 @@ def test_json_of_another_kind_is_refused(tmp_path: Path, text: str, message: str
     (tmp_path / "in.json").write_text(text)
     with pytest.raises(UsageError, match=message):
         feeds(tmp_path / "in.json")
+
+
+def _archive(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("encoding", ["base64", "latin-1"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        _archive(),
+        b"PK\x03\x04" + bytes(20),
+        _archive(x=X)[:-30],
+        _archive(x=X).replace(b"\x93NUMPY", b"\x93RUMPY"),
+        b"\x93NUMPY\x01\x00",
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}".ljust(128),
+    ],
+    ids=["empty", "no array", "no archive", "cut archive", "other bytes", "no header", "no numbers"],
+)
+def test_json_with_the_bytes_of_no_array_is_refused(tmp_path: Path, content: bytes, encoding: str) -> None:
+    text = base64.b64encode(content).decode() if encoding == "base64" else content.decode("latin-1")
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps([{"x": {"array": text, "polygraphy_class": "ndarray"}}]))
+    with pytest.raises(UsageError, match=r"in\.json: cannot be read as input data: .") as caught:
+        feeds(path)
+
+    assert caught.value.code == "input-data"
+    assert "as polygraphy run --save-inputs writes" in caught.value.hint
 
 
 def test_a_folder_without_inputs_or_with_several_formats_is_refused(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def _sets(path: Path, source: Source) -> Iterator[Mapping[str, Any]]:
         content = json.loads(
             read_at_most(path, byte_limit()), object_pairs_hook=lambda pairs: _decoded(dict(pairs))
         )
-    except (OSError, ValueError, MemoryError, RecursionError) as error:
+    except Exception as error:  # zipfile's and NumPy's own kinds, by what is wrong
         raise UsageError(
             f"{path}: cannot be read as input data: {reason_of(error)}", code="input-data", hint=_HINT
         ) from error
@@ -74,10 +74,18 @@ def _decoded(value: dict[str, Any]) -> Any:
 
 
 def _array(text: str) -> Any:
-    """Return the array in a text; early releases wrote the bytes as latin-1, and an archive for the array."""
+    """Return the array in a text; early releases wrote the bytes as latin-1, and an archive for the array.
+
+    Raises ValueError, and the errors of zipfile and NumPy.
+    """
     try:
         content = base64.b64decode(text, validate=True)
     except ValueError:
         content = text.encode("latin-1")
     content_array = np.load(io.BytesIO(content), allow_pickle=False)
-    return content_array if isinstance(content_array, np.ndarray) else next(iter(content_array.values()))
+    if isinstance(content_array, np.ndarray):
+        return content_array
+    arrays = list(content_array.values())
+    if not arrays:
+        raise ValueError("it has an archive without an array")
+    return arrays[0]

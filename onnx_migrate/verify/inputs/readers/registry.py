@@ -49,7 +49,7 @@ class Format:
 
     def _others(self, folder: Path) -> Iterator[str]:
         """Yield a note on the files in a folder that have no inputs."""
-        others = sum((folder / name).is_file() and not self.has(name) for name in _names(folder))
+        others = sum(not self.has(name) and (folder / name).is_file() for name in _names(folder))
         if others:
             yield f"{folder.name} has {count_of(others, 'other file')}, which {'was' if others == 1 else 'were'} not read"
 

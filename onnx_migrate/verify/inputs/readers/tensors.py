@@ -3,65 +3,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.safe_open.paths import listed
 from onnx_migrate.verify.inputs.input_files import read_tensor, require_readable
 from onnx_migrate.verify.inputs.source import Part, Source, column, notes_on
-from onnx_migrate.verify.inputs.stored import StoredInputs, Values, spaced
+from onnx_migrate.verify.inputs.stored import FileReading, StoredInputs, spaced
 from onnx_migrate.verify.inputs.user_inputs import Feed
 
-__all__ = ["TensorFiles", "read_file", "read_folder"]
+__all__ = ["read_file", "read_folder"]
 
 _NUMBERED = re.compile(r"input_([0-9]{1,9})\.pb")
 
 
-@dataclass(frozen=True)
-class TensorFiles:
-    """Reads the tensors of files, by the names of values."""
-
-    names: tuple[str, ...]
-    paths: tuple[Path, ...]
-
-    def __call__(self) -> Values:
-        """Return the arrays by name. Raises UsageError for a file that cannot be read."""
-        return dict(zip(self.names, map(read_tensor, self.paths), strict=True))
-
-
 def read_file(source: Source) -> Part:
     """Return a feed with the value of one input."""
-    name = source.input().name
-    return Part((column(name, source.path.name, TensorFiles((name,), (source.path,))),), repeats=True)
+    return Part((_feed(source.input().name, source.path),), repeats=True)
 
 
 def read_folder(source: Source, files: Sequence[Path]) -> Part:
     """Return a feed for each folder with input_0.pb, …, or a feed for each file without such folders."""
     require_readable(path for path in files)
-    folders = [*dict.fromkeys(path.parent for path in files if _NUMBERED.fullmatch(path.name))]
-    if folders and not source.name:
-        chosen = spaced(folders, source.most)
-        sets = [_data_set(folder, [path for path in files if path.parent == folder]) for folder in chosen]
-        return Part(sets, notes_on(len(chosen), len(folders), "folder"))
+    inputs_by_folder: dict[Path, dict[Path, str]] = {}
+    for path in files:
+        if match := _NUMBERED.fullmatch(path.name):
+            inputs_by_folder.setdefault(path.parent, {})[path] = match[1]
+    if inputs_by_folder and not source.name:
+        folders = spaced([*inputs_by_folder], source.most)
+        sets = [_data_set(folder, inputs_by_folder[folder]) for folder in folders]
+        return Part(sets, notes_on(len(folders), len(inputs_by_folder), "folder"))
     values = [path for path in files if not path.name.startswith("output_")]
     if not values:
         raise UsageError(f"{source.path}: contains no input_0.pb", code="input-data")
     name, chosen = source.input().name, spaced(values, source.most)
-    feeds = [column(name, path.name, TensorFiles((name,), (path,))) for path in chosen]
-    return Part(feeds, notes_on(len(chosen), len(values), "file"))
+    return Part([_feed(name, path) for path in chosen], notes_on(len(chosen), len(values), "file"))
 
 
-def _data_set(folder: Path, files: Sequence[Path]) -> Feed:
-    """Return the feed of a folder, with the outputs recorded there. Positions stand for the names."""
-    numbers = {path: match[1] for path in files if (match := _NUMBERED.fullmatch(path.name))}
+def _feed(name: str, path: Path) -> Feed:
+    return column(name, path.name, FileReading((name,), (path,), read_tensor))
+
+
+def _data_set(folder: Path, numbers: Mapping[Path, str]) -> Feed:
+    """Return the feed of a folder, with the outputs recorded there. `numbers` are the positions of its input files."""
     inputs = _by_position(numbers)
     outputs = [path for path in listed(folder, "output_*.pb") if path.stem.rpartition("_")[2].isdecimal()]
     recorded = _by_position({path: path.stem.rpartition("_")[2] for path in outputs})
     return Feed(folder.name, StoredInputs(inputs.names, inputs), recorded() if outputs else {})
 
 
-def _by_position(numbers: dict[Path, str]) -> TensorFiles:
+def _by_position(numbers: Mapping[Path, str]) -> FileReading:
+    """Return the reading of files whose values have their positions as names."""
     paths = sorted(numbers, key=lambda path: int(numbers[path]))
-    return TensorFiles(tuple(f"#{int(numbers[path])}" for path in paths), tuple(paths))
+    return FileReading(tuple(f"#{int(numbers[path])}" for path in paths), tuple(paths), read_tensor)
