@@ -10,12 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Protocol
 
 from onnx_migrate import files
 from onnx_migrate.errors import SaveError, UsageError
@@ -25,8 +22,9 @@ from onnx_migrate.process.cancellation import INTERVAL, check_cancelled
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.failures import Failure
+from onnx_migrate.verify.kernel.npz import write_npz
 
-__all__ = ["Check", "CommandCheck", "Runner", "arrays_of", "write_model", "written"]
+__all__ = ["Check", "CommandCheck", "Runner", "write_model", "written"]
 
 _TAIL = 8000
 """Bytes of the end of an output that are kept."""
@@ -77,15 +75,6 @@ def written(candidate: Candidate, folder: Path) -> Path:
     return path
 
 
-def arrays_of(feed: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the inputs that are tensors, as an .npz stores them: texts have NumPy's own type."""
-    return {
-        name: value.astype("U") if value.dtype.kind == "O" else value
-        for name, value in feed.items()
-        if isinstance(value, np.ndarray)
-    }
-
-
 @dataclass(frozen=True)
 class CommandCheck:
     """A shell command with {} for the model and {inputs} for an .npz of its inputs.
@@ -133,7 +122,7 @@ class _CommandRunner:
     def failure(self, candidate: Candidate) -> Failure | None:
         path, inputs = written(candidate, self._folder.path), self._folder.path / "inputs.npz"
         if self._check.needs_values:
-            np.savez(inputs, **arrays_of(candidate.complete_feed()))  # type: ignore[arg-type]
+            write_npz(inputs, candidate.complete_feed())
         run_failure = _run(self._check.command(str(path), str(inputs)), self._check.seconds)
         if run_failure is not None and self._check.wanted not in ("", run_failure.detail):
             return None

@@ -20,9 +20,10 @@ from onnx_migrate.files.destination import check_file, resolve_links
 from onnx_migrate.messages import count_of, first_of
 from onnx_migrate.model.interface import Interface
 from onnx_migrate.reduction.candidate import Candidate
-from onnx_migrate.reduction.checks import Check, arrays_of
+from onnx_migrate.reduction.checks import Check
 from onnx_migrate.reduction.failures import Failure, error_line
 from onnx_migrate.verify.inputs.given import GivenInputs, data_files
+from onnx_migrate.verify.kernel.npz import write_npz
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["Reduction", "ReductionReport", "beside_path", "input_files", "inputs_path", "ports_of"]
@@ -126,7 +127,7 @@ class Reduction:
         """Return the shell command that reproduces the failure with the files that `save` writes for a path."""
         import shlex
 
-        name, inputs = os.fspath(path), inputs_path(path) if self._arrays else ""
+        name, inputs = os.fspath(path), inputs_path(path) if self._has_arrays else ""
         if self._check is not None:
             return self._check.command(name, inputs)
         data = f" --input-data {shlex.quote(inputs)}" if inputs else ""
@@ -140,7 +141,7 @@ class Reduction:
         name = os.fspath(path)
         written = [name]
         contents = []
-        if self._arrays:
+        if self._has_arrays:
             written.append(inputs_path(name))
             contents.append(_content(inputs_path(name), self._npz()))
         if self._other is not None:
@@ -158,13 +159,13 @@ class Reduction:
         files.save(self._candidate.model, path, beside=beside)
         return written
 
-    @cached_property
-    def _arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        return arrays_of(self.inputs)
+    @property
+    def _has_arrays(self) -> bool:
+        return any(isinstance(value, np.ndarray) for value in self.inputs.values())
 
     def _npz(self) -> bytes:
         file = BytesIO()
-        np.savez(file, **self._arrays)  # type: ignore[arg-type]
+        write_npz(file, self.inputs)
         return file.getvalue()
 
 

@@ -20,6 +20,7 @@ from onnx_migrate.process.endings import names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
+from onnx_migrate.verify.kernel.npz import write_npz
 
 __all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
 
@@ -124,8 +125,7 @@ class ForeignProcess:
                 message = f"input {name!r} is of {kind}, and only tensors of NumPy's types are handed to {self._title}"
                 raise EvaluationError(message, loading=loading, limit=True)
         path = self._program.folder / "feed.npz"
-        arrays = {n: v.astype("U") if v.dtype.kind == "O" else v for n, v in feed.items()}
-        np.savez(path, **arrays)
+        write_npz(path, feed)
         return str(path)
 
     def _ask(self, request: Mapping[str, Any], *, loading: bool) -> None:
