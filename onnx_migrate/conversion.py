@@ -87,7 +87,7 @@ def convert_version(
     with stoppable(None, timeout):
         source, log = files.load(model, allow_missing_data=True), ChangeLog()
         result = _converted(source, opset, log, keep=ir_version == "keep")
-        given_back = _given_back(model, result, in_place=in_place)
+        given_back = _given_back(model, source, result, in_place=in_place)
         return (given_back, _report(source, result, log)) if report else given_back
 
 
@@ -100,7 +100,8 @@ def _checked(model: object, target_version: object, ir_version: str, *, in_place
         )
     if ir_version not in ("fit", "keep"):
         raise UsageError(f"ir_version={ir_version!r} is not known", hint='it is "fit" or "keep"')
-    if in_place and not (isinstance(model, onnx.ModelProto) or files.is_ir_model(model)):
+    kind = files.kind_of(model) if in_place else None
+    if in_place and not (isinstance(model, onnx.ModelProto) or (kind and kind.gives_back)):
         raise UsageError(
             f"a {type(model).__name__} cannot be converted in place",
             hint="give a ModelProto or an onnx_ir.Model, or leave in_place out",
@@ -140,13 +141,14 @@ def _pipeline(opset: int, *, keep: bool) -> Pipeline:
     )
 
 
-def _given_back(model: object, result: Model, *, in_place: bool) -> object:
+def _given_back(model: object, source: Model, result: Model, *, in_place: bool) -> object:
     """Return the result in the form of the argument; with `in_place`, return the argument itself."""
-    if files.is_ir_model(model):
-        converted = files.ir_model_of(result, model)
+    kind = None if source.source_object is None else files.kind_of(source.source_object)
+    if kind:
+        converted = kind.given_back(result, model)
         if not in_place:
             return cast("object", converted)
-        files.replace_ir_model(model, converted)
+        kind.replace_content(model, converted)
         return model
     whole = files.inline(result)
     if not in_place:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import Any, ParamSpec, Protocol, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from onnx_migrate import files
 from onnx_migrate.core_options import policy_of
@@ -39,12 +39,14 @@ from onnx_migrate.rewrite.change_log import ChangeLog, Rest
 from onnx_migrate.rewrite.operator_counts import PassEffect
 from onnx_migrate.safe_open.transfers import transfers_within
 from onnx_migrate.verdicts import RuntimeProof
-from onnx_migrate.verification import ProvingInRuntimes, Verifying
+from onnx_migrate.verification import Verifying
 from onnx_migrate.verify import Settings, ready_worker
-from onnx_migrate.verify.other_runtimes.places import asked_for
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import inputs_of, libraries_of
 from onnx_migrate.verify.tolerances import require_outputs, tolerance_of
+
+if TYPE_CHECKING:
+    from onnx_migrate.verification.in_runtimes import ProvingInRuntimes
 
 __all__ = ["Migration", "StageClock", "migrate"]
 
@@ -102,7 +104,7 @@ class _Run:
         self.policy = policy_of(options.verify)
         if self.policy != "off":
             require_onnxruntime("the verification", "or leave it out: --verify=off")
-        self.asked = asked_for(options.run_in)
+        self.in_runtimes = _in_runtimes(options.run_in)
         import_steps([options.adapters] if isinstance(options.adapters, str) else options.adapters)
         self.tolerance = tolerance_of(options.rtol, options.atol)
         self.inputs = inputs_of(
@@ -122,7 +124,7 @@ class _Run:
         # A process for the verification starts while the passes run, unless the result may need no verification run.
         self.ready = options.isolated and self.policy != "off" and options.of_feature("ir_version") is None
         # The progress shows only the stages that run.
-        proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.asked else [])]
+        proofs = [*(["verify"] if self.policy != "off" else []), *(["prove"] if self.in_runtimes else [])]
         reporter = Reporter(options.progress, _titles(self.pipeline, proofs))
         self.clock = StageClock(reporter.stage)
         self.settings = Settings(
@@ -224,10 +226,10 @@ class _Run:
                     result, proof = verifying(original, result)
             else:
                 self._note_unproved_dims(log)
-            if not self.asked:
+            if self.in_runtimes is None:
                 return result, proof, ()
             with self.clock("prove"):
-                return ProvingInRuntimes(self.asked, verifying)(_baseline(original, log), result, proof)
+                return self.in_runtimes(verifying, _baseline(original, log), result, proof)
 
     def _note_unproved_dims(self, log: ChangeLog) -> None:
         for pipeline_pass in self.pipeline:
@@ -239,6 +241,15 @@ class _Run:
                     " dynamic dims work",
                     severity="warning",
                 )
+
+
+def _in_runtimes(texts: str | Iterable[str]) -> ProvingInRuntimes | None:
+    """Return the runs in other runtimes that the user asks for, None for none. Raises UsageError."""
+    if not texts:
+        return None
+    from onnx_migrate.verification.in_runtimes import ProvingInRuntimes
+
+    return ProvingInRuntimes.of(texts)
 
 
 def _titles(pipeline: Pipeline, proofs: Iterable[str]) -> dict[str, str]:

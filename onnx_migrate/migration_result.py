@@ -7,19 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, Generic, cast
+from typing import TYPE_CHECKING, BinaryIO, Generic, cast
 
 import onnx
 
 from onnx_migrate import files
 from onnx_migrate.cached import cached_property
 from onnx_migrate.errors import UsageError
-from onnx_migrate.files import Beside, NewContent
 from onnx_migrate.files import GivenModel as M
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.report import Report
-from onnx_migrate.report.diff_nodes import DiffEntry
+
+if TYPE_CHECKING:
+    from onnx_migrate.files import Beside, NewContent
+    from onnx_migrate.report.diff import DiffEntry
 
 __all__ = ["Migration"]
 
@@ -63,9 +65,9 @@ class Migration(Generic[M]):
         return None if self._rest is None else self._given_back(self._rest)
 
     def _given_back(self, model: Model) -> M:
-        if self.original.ir_model is not None:
-            return cast("M", files.ir_model_of(model, self.original.ir_model))
-        return cast("M", files.inline(model))
+        source = self.original.source_object
+        kind = None if source is None else files.kind_of(source)
+        return cast("M", kind.given_back(model, source) if kind else files.inline(model))
 
     @property
     def structure(self) -> onnx.ModelProto:

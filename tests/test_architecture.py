@@ -73,8 +73,9 @@ ARROWS = """
 
     verify/inputs/corners -> constraints
 
+    files/places -> remote
     files/remote -> wire
-    files/reading -> wire
+    files/reading -> kinds wire
 """
 """Who may import whom, from the top floor down: each room imports only what is below it. Nobody imports passes: the
 registry finds them. Then the folders inside the rooms, by the names of the folders beside them: one without a row imports none

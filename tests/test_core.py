@@ -15,49 +15,52 @@ FEATURES = {
     "batch": ("batching", "cli/output/batch_progress", "cli/output/batch_summary", "cli/output/running_models"),
     "ci outputs": ("cli/output/ci", "cli/output/depfile", "cli/output/preview"),
     "control flow": ("passes/control_flow",),
-    "custom passes": ("engine/graphsurgeon_bridge",),
     "diff": (
         "difference", "report/diff", "report/diff_nodes", "report/diff_values", "report/diff_marks", "report/diff_view",
-        "model/matching",
     ),
-    "dims": (
-        "model/dims", "verify/dynamic", "passes/dynamic_dims",
-    ),
-    "reduce": ("reduction",),
+    "dims": ("passes/dynamic_dims", "passes/input_dims"),
     "explain": ("explanation", "standard/error_texts", "cli/output/explanation_view"),
     "fixed values": ("model/fixed_values", "passes/fixed"),
     "html": ("report/html", "report/result_view", "cli/output/html"),
-    "inspect": ("inspection", "cli/output/inspection_view", "facts/running_cost"),
+    "inspect": ("inspection", "cli/output/inspection_view"),
     "integers": ("passes/integers",),
-    "IR version": ("passes/ir_version", "model/validity/ir_features"),
-    "mending": ("model/mending",),
+    "IR version": ("passes/ir_version",),
     "other domains": ("passes/domains", "passes/standard", "passes/steps/contrib"),
-    "other models": ("files/ir_models",),
-    "other runtimes": ("verify/other_runtimes", "verify/evaluators/drivers", "verdicts/runtime_proof"),
+    "other models": ("files/kinds/onnx_ir_models", "files/kinds/exported_programs", "files/kinds/graphsurgeon_graphs"),
+    "other runtimes": (
+        "verify/other_runtimes", "verify/evaluators/drivers", "verify/evaluators/foreign", "verification/in_runtimes",
+    ),
     "parts": ("rewrite/part", "passes/parts", "splitting", "verify/parts"),
     "precision": (
-        "passes/precision", "verify/precision", "verdicts/ranges", "verdicts/precision_change",
-        "verify/evaluators/strict",
+        "passes/precision", "verify/precision", "verdicts/ranges", "verdicts/precision_change", "verify/evaluators/strict",
+        "verify/evaluators/switched",
     ),
     "quantized": ("passes/quantized",),
-    "remote": ("files/remote",),
+    "reduce": ("reduction",),
+    "remote": ("files/remote", "files/places/urls"),
     "resize forms": ("passes/resize",),
     "runtime quirks": (
         "verify/evaluators/quirks/integer_sums", "verify/evaluators/quirks/kernel_meanings",
-        "verify/evaluators/quirks/quantized_meanings",
+        "verify/evaluators/quirks/quantized_meanings", "verify/evaluators/quirks/transforms",
     ),
-    "simplify": ("passes/simplify", "passes/onnxsim_child", "rewrite/simplification"),
+    "simplify": ("passes/simplify", "passes/onnxsim_child"),
     "static": ("passes/static_shapes",),
-    "targets": (
-        "passes/targets", "standard/targets", "compatibility", "remedies", "facts/node_form",
-        "engine/incompatibility", "engine/fitting_passes",
-    ),
+    "targets": ("passes/targets", "compatibility", "remedies", "facts/node_form"),
     "two models": ("comparison", "verify/divergence", "cli/output/values_table"),
 }  # fmt: skip
-"""The files and folders of each feature. Everything else is core."""
+"""The files and folders of each feature. Everything else is core.
 
-ROOTS = ("__init__", "passes/default_pipeline", "passes/opset_passes", "cli/commands")
-"""The places that may know all features: the names of the library, the order of the passes, the commands."""
+What runs in every migration is core, and so is what several features build on:
+
+- `standard/targets`, the tables of the runtimes: the opset, the IR version and the report of a migration follow from them.
+- `model/dims` and `verify/dynamic`: a pass of the user's may make dims dynamic too, and the proof runs every such result at
+  other sizes.
+- `model/mending`, which repairs what ONNX Runtime loads, before the first pass of a migration and of a conversion.
+- The values of verdicts, and the estimate of what a run costs, without which the proof runs nothing.
+"""
+
+ROOTS = ("__init__", "passes/default_pipeline", "passes/opset_passes", "cli/commands", "session")
+"""The places that may know all features: the names of the library and of a session, the order of the passes, the commands."""
 
 CONVERSION_LINES, MIGRATION_LINES = 32_000, 62_000
 """How many lines the two calls load at most. If a change lowers one, lower its number here."""

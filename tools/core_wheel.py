@@ -19,7 +19,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 NAME, CORE = "onnx_migrate", "onnx_migrate_core"
 
-START = ("conversion", "plugins", "passes.migrate_opset", "passes.lower_opset")
+START = (
+    "conversion",
+    "plugins",
+    "passes.migrate_opset",
+    "passes.lower_opset",
+    "files.kinds.exported_programs",
+    "files.kinds.graphsurgeon_graphs",
+    "files.kinds.onnx_ir_models",
+)
 """The modules that callers and the registry of passes import by name. The steps of operators are added."""
 
 APART = (

@@ -9,12 +9,12 @@ from onnx_migrate.lazy_names import lazy_names
 if TYPE_CHECKING:
     from onnx_migrate.files.destination import check_not_source, check_target
     from onnx_migrate.files.equality import equal
-    from onnx_migrate.files.ir_models import ir_model_of, is_ir_model, replace_ir_model
+    from onnx_migrate.files.kinds import kind_of
     from onnx_migrate.files.loading import load
+    from onnx_migrate.files.places import ensure_local
     from onnx_migrate.files.protos import inline
     from onnx_migrate.files.publishing import NewContent, published
     from onnx_migrate.files.reading import Content, GivenModel, IrModel, Source
-    from onnx_migrate.files.remote.download import ensure_local
     from onnx_migrate.files.saving import Beside, contents_beside, rest_path, save, write
 
 __all__ = [
@@ -30,11 +30,9 @@ __all__ = [
     "ensure_local",
     "equal",
     "inline",
-    "ir_model_of",
-    "is_ir_model",
+    "kind_of",
     "load",
     "published",
-    "replace_ir_model",
     "rest_path",
     "save",
     "write",
@@ -45,12 +43,12 @@ __getattr__ = lazy_names(
     {
         "destination": "check_not_source check_target",
         "equality": "equal",
-        "ir_models": "ir_model_of is_ir_model replace_ir_model",
+        "kinds": "kind_of",
         "loading": "load",
+        "places": "ensure_local",
         "protos": "inline",
         "publishing": "NewContent published",
         "reading": "Content GivenModel IrModel Source",
-        "remote.download": "ensure_local",
         "saving": "Beside contents_beside rest_path save write",
     },
 )

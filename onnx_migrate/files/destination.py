@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_migrate.errors import SaveError
-from onnx_migrate.files.remote.upload import IN_PLACE, check_url
+from onnx_migrate.files.places import IN_PLACE, place_of
 from onnx_migrate.safe_open.paths import real_path
 from onnx_migrate.url import absolute, is_url, resolve_file_url, same_place
 
@@ -47,8 +47,9 @@ def check_target(
     """
     target = resolve_file_url(os.fspath(path))
     origin = None if source is None else resolve_file_url(os.fspath(source))
-    if is_url(target):
-        check_url(target, source=origin, in_place=in_place)
+    place = place_of(target)
+    if place:
+        place.check_target(target, source=origin, in_place=in_place)
     else:
         check_file(target, source=origin, in_place=in_place)
 

@@ -6,23 +6,20 @@ import hashlib
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.ir_models import is_ir_model, structure_of_ir_model
+from onnx_migrate.files.kinds import kind_of
+from onnx_migrate.files.places import LocalCopy, ensure_local
 from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
 from onnx_migrate.model.graphs import values_read
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.model.weights import MEMORY, Weights, location_of
-from onnx_migrate.url import absolute, is_url, resolve_file_url
-
-if TYPE_CHECKING:
-    from onnx_migrate.files.remote.download import DownloadedModel
+from onnx_migrate.url import absolute
 
 __all__ = ["load", "structure_digest"]
 
@@ -31,7 +28,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     """Load a model's structure; payloads of more than INLINE_LIMIT bytes stay in their files and become references.
 
     A file at a path is scanned, and its payloads are not read; its external data must be in the model's folder. A model at a
-    URL is downloaded first (see `remote.download`). Bytes and protos are neither changed nor copied. They must not change while
+    URL is downloaded first (see `places`). Bytes and protos are neither changed nor copied. They must not change while
     the result is in use. A ModelProto may hold more than 2 GB. An open file is read from its position to its end, a BytesIO
     completely. With `allow_missing_data`, a proto may refer to external data although it came without a folder: the references
     stay, and reading such a tensor raises LoadError.
@@ -47,21 +44,23 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
     # The report gives the time of loading.
     start = time.perf_counter()
     content, name = content_of(source)
-    weights, downloaded = Weights(), None
+    weights = Weights()
+    downloaded: LocalCopy | None = None
     origin: list[str] = []
-    if isinstance(content, onnx.ModelProto) or is_ir_model(content):
-        from_proto = isinstance(content, onnx.ModelProto)
-        proto = structure_of(content, weights) if from_proto else structure_of_ir_model(content, weights)
-        require_graph(proto, name, source=lambda: b"")
-        require_text(proto, proto.SerializeToString(), name)
-    elif isinstance(content, (bytes, bytearray, memoryview)):
+    kind = None
+    if isinstance(content, (bytes, bytearray, memoryview)):
         proto = parse_bytes(memoryview(content), name, weights)
-    else:
-        downloaded = _downloaded(content)
-        local = downloaded or resolve_file_url(os.fspath(content))
+    elif isinstance(content, (str, os.PathLike)):
+        local = ensure_local(content)
+        downloaded = local if isinstance(local, LocalCopy) else None
         name, path = str(local), absolute(local)
         proto, weights = from_path(Path(path), name)
         origin.append(str(downloaded or path))
+    else:
+        kind = kind_of(content)
+        proto = kind.structure(content, weights) if kind else structure_of(content, weights)
+        require_graph(proto, name, source=lambda: b"")
+        require_text(proto, proto.SerializeToString(), name)
     all_tensors = list(tensors(proto))
     if downloaded:
         downloaded.download_external_data(all_tensors)
@@ -82,19 +81,8 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         origin=tuple(origin),
         stamp=weights.stamp,
         load_seconds=seconds,
-        ir_model=content if is_ir_model(content) else None,
+        source_object=content if kind and kind.gives_back else None,
     )
-
-
-def _downloaded(source: str | os.PathLike[str]) -> DownloadedModel | None:
-    """Return the copy of a model at a URL, or None for a local path."""
-    is_copy = hasattr(source, "download_external_data")
-    if not is_copy and not is_url(resolve_file_url(os.fspath(source))):
-        return None
-    from onnx_migrate.files.remote.download import DownloadedModel, ensure_local  # few models are at a URL
-
-    local = ensure_local(source)
-    return local if isinstance(local, DownloadedModel) else None
 
 
 def _files_beside(

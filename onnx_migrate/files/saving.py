@@ -19,9 +19,9 @@ from onnx_migrate.files.byte_copy import write_pieces
 from onnx_migrate.files.destination import check_file, refuse_source, resolve_links
 from onnx_migrate.files.external_data_swap import ExternalDataSwap, hidden_names
 from onnx_migrate.files.loading import structure_digest
+from onnx_migrate.files.places import place_of
 from onnx_migrate.files.protos import inline
 from onnx_migrate.files.publishing import NewContent
-from onnx_migrate.files.remote.upload import check_url, upload
 from onnx_migrate.files.wire.payload_references import ExternalLocation, Piece, assemble, total_size
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import FilePayload, Payload, file_stamp
@@ -62,7 +62,7 @@ def save(
     file that the model was read from is overwritten. Afterwards `model` no longer finds payloads that were in the old file:
     load it again.
 
-    For a URL, `save` writes the files locally and sends them by `upload`, also in place.
+    For a URL, `save` writes the files locally and then sends them, also in place.
 
     `beside` makes a context. It is entered when all files are complete under temporary names, and the files take their names in
     it. An error of the context ends the save. The context sees the error if the model does not get its name.
@@ -72,8 +72,9 @@ def save(
     killed, the old model at `path` is still there, with its data.
     """
     label = resolve_file_url(os.fspath(path))
-    if is_url(label):
-        check_url(label, source=next(iter(model.origin), None), in_place=in_place)
+    place = place_of(label)
+    if place:
+        place.check_target(label, source=next(iter(model.origin), None), in_place=in_place)
         # The upload must not replace the files of the source's data.
         refuse_source(label, model.origin[1:])
         # The upload starts with complete files.
@@ -84,7 +85,7 @@ def save(
             except SaveError as error:
                 raise SaveError(f"{label}: {error.reason}", code=error.code, hint=error.advice) from error
             with _within(beside, [written, written.with_name(f"{written.name}.data")]):
-                upload(written, label)
+                place.send(written, label)
         return
     try:
         _save(model, Path(os.path.abspath(label)), label, external, in_place, beside)

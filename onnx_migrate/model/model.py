@@ -27,7 +27,7 @@ class Model:
     - `stamp` is the state of its own file when it was read, None for bytes and protos.
     - `load_seconds` is the time that the reading took.
     - `as_given` is the structure before repairs, if onnx-migrate repaired `proto`. A verification of `proto` runs `as_given`.
-    - `ir_model` is the onnx_ir.Model that the model came from, if it came from one.
+    - `source_object` is the object that the model came from, if results are given back as one of its kind (`files.kinds`).
     """
 
     proto: onnx.ModelProto
@@ -38,7 +38,7 @@ class Model:
     stamp: FileStamp | None = None
     load_seconds: float = 0.0
     as_given: onnx.ModelProto | None = None
-    ir_model: Any = None
+    source_object: Any = None
 
     @property
     def files(self) -> dict[str, Path]:

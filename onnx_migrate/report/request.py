@@ -8,19 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from onnx_migrate._version import __version__
 from onnx_migrate.declared import declared
-from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.interface import Port
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options
 from onnx_migrate.rewrite.change_log import Note
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
-from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets, operator_knowledge
-from onnx_migrate.standard.targets.read import shipped
-from onnx_migrate.standard.targets.releases import installed
+
+if TYPE_CHECKING:
+    from onnx_migrate.standard.targets import OperatorKnowledge, Target, Targets
 
 __all__ = ["Request", "settled_notes", "tool_versions", "with_caps"]
 
@@ -72,10 +71,15 @@ class Request:
 
     def operators_known(self, model: Model) -> tuple[OperatorKnowledge, ...]:
         """Return for each target how we know that it supports the operators of a result."""
-        node_counts = nodes_by_operator(model.proto) if self.targets else {}
+        if not self.targets:
+            return ()
+        from onnx_migrate.facts.node_form import node_forms
+        from onnx_migrate.standard.targets import operator_knowledge
+
+        node_counts = nodes_by_operator(model.proto)
         # Forms take long, and few targets need them.
         forms = cache(lambda: tuple(node_forms(model)))
-        return tuple(operator_knowledge(target, node_counts, forms) for target in self.targets or ())
+        return tuple(operator_knowledge(target, node_counts, forms) for target in self.targets)
 
     def command(self, model: str, ports: Iterable[Port] = ()) -> str | None:
         """Return the command line that does the same to `model` again; None if there is none.
@@ -123,6 +127,9 @@ def _versions() -> tuple[tuple[str, str], ...]:
         try:
             versions.append((name, version(name)))
         except PackageNotFoundError:  # noqa: PERF203
+            from onnx_migrate.standard.targets.read import shipped
+            from onnx_migrate.standard.targets.releases import installed
+
             others = shipped(name).packages if name == "onnxruntime" else ()  # such as onnxruntime-gpu
             versions.append((name, installed(others) or ""))
     return tuple(versions)

@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from onnx_migrate.verification.chain import Verifying
-from onnx_migrate.verification.in_runtimes import ProvingInRuntimes
 
-__all__ = ["ProvingInRuntimes", "Verifying"]
+__all__ = ["Verifying"]

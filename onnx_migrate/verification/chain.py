@@ -24,7 +24,6 @@ from onnx_migrate.verdicts import DynamicProof, Kind, Verdict
 from onnx_migrate.verification.conversion import with_conversion
 from onnx_migrate.verification.faulty_pass import name_faulty_pass
 from onnx_migrate.verification.retry import Retrying
-from onnx_migrate.verify.port_types import with_types_of
 from onnx_migrate.verify.prover import Proof, Prover
 from onnx_migrate.verify.settings import Settings
 
@@ -116,6 +115,8 @@ class Verifying:
 
         Behind the last link of the chain, that model is the result.
         """
+        from onnx_migrate.verify.port_types import with_types_of  # few migrations have several segments
+
         segment, (following, *others) = result.segments[place], result.segments[place + 1 :]
         other = with_types_of(following.original if others else result.model, segment.original.proto)
         self.prover.settings = _settings_of(place, result.links, settings)

@@ -16,7 +16,6 @@ from onnx_migrate.engine.model_properties import ModelProperty
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.errors import CannotMigrate, PassError, SaveError, require_package
 from onnx_migrate.facts.onnx_inference import cannot_propagate
-from onnx_migrate.facts.running_cost.obstacles import why_not_run
 from onnx_migrate.facts.shapes import dims_of, inferred_outputs
 from onnx_migrate.model.graphs import (
     all_nodes,
@@ -151,6 +150,8 @@ class Simplify(Pass):
 
     def _refuse_endless(self, proto: onnx.ModelProto) -> None:
         """Raise PassError for a model that onnxsim could not fold within its limits, before it reaches them."""
+        from onnx_migrate.facts.running_cost.obstacles import why_not_run
+
         reason = "onnx's shape inference did not finish" if cannot_propagate() else ""
         obstacle = None if reason else why_not_run(proto, self.limits.memory)
         reason = obstacle.reason if obstacle else reason

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import onnx
 
 from onnx_migrate.errors import LoadError, UsageError
-from onnx_migrate.files.ir_models import is_ir_model
+from onnx_migrate.files.kinds import kind_of, kinds
 from onnx_migrate.files.reading.model_stream import read_model
 from onnx_migrate.safe_open import own_pipe
 
 __all__ = ["Content", "GivenModel", "IrModel", "Source", "content_of"]
-
-_UNLISTED = 4
-"""From this IR version on, initializers need not be inputs too; graphsurgeon does not list them as inputs."""
 
 
 class Readable(Protocol):
@@ -74,7 +71,7 @@ Source = Content | onnx.ModelProto | IrModel
 
 
 def content_of(source: Any) -> tuple[Any, str]:
-    """Return a source as a path, a buffer, a ModelProto or an onnx_ir.Model, and its name in messages.
+    """Return a source as a path, a buffer, a ModelProto or an object of another kind (`kinds`), and its name in messages.
 
     Raises UsageError and LoadError.
     """
@@ -89,20 +86,17 @@ def content_of(source: Any) -> tuple[Any, str]:
             return _piped(pipe, name), name
         return source, name
     kind = type(source)
-    if kind.__module__.partition(".")[0] == "onnx_graphsurgeon" and kind.__name__ == "Graph":
-        return _exported(source), "<Graph>"
-    if is_ir_model(source):
-        return source, "<Model>"
-    if isinstance(getattr(source, "model_proto", None), onnx.ModelProto):
-        return source.model_proto, f"<{kind.__name__}>"
+    if kind_of(source):
+        return source, f"<{kind.__name__}>"
     if isinstance(source, io.BytesIO):
         return source.getvalue(), "<bytes>"  # all of it, as an exporter leaves the position at the end
     if hasattr(source, "read"):
         return _bytes_of(source), "<file>"
+    *titles, last = (other.title for other in kinds())
     raise UsageError(
         f"the source is of the type {kind.__module__}.{kind.__name__}, which is not a model",
-        hint="use a path, a URL, bytes, a file opened in binary mode, an onnx.ModelProto, an onnx_graphsurgeon.Graph, an "
-        "onnx_ir.Model, or the result of torch.onnx.export(dynamo=True)",
+        hint="use a path, a URL, bytes, a file opened in binary mode, an onnx.ModelProto, "
+        f"{', '.join(titles)}, or {last}",
     )
 
 
@@ -126,20 +120,3 @@ def _piped(fd: int, name: str) -> bytearray:
         return read_model(lambda count: os.read(fd, count), name)
     except OSError as error:
         raise LoadError(f"{name}: cannot be read: {error.strerror}", code="cannot-read") from error
-
-
-def _exported(graph: Any) -> onnx.ModelProto:
-    """Return the model of an onnx_graphsurgeon.Graph. Raises LoadError if graphsurgeon cannot write it."""
-    import onnx_graphsurgeon as gs
-
-    try:
-        proto: onnx.ModelProto = gs.export_onnx(graph, do_type_check=False)
-    except Exception as error:  # graphsurgeon's own kinds, and those of numpy and onnx
-        raise LoadError(
-            f"onnx_graphsurgeon cannot write this Graph as a model: {error}",
-            hint="call gs.export_onnx(graph) to see where",
-        ) from error
-    if getattr(graph, "ir_version", None) is None:  # a Graph that was made by hand, not read
-        least = onnx.helper.find_min_ir_version_for(list(proto.opset_import), ignore_unknown=True)
-        proto.ir_version = max(least, _UNLISTED)
-    return proto

@@ -19,20 +19,19 @@ from onnx import TensorProto
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files.file_signatures import HEAD, may_be_model, not_a_model
+from onnx_migrate.files.places import LocalCopy
 from onnx_migrate.files.wire.protobuf import Malformed
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.safe_open.transfers import StalledError, StoppedError, Transfer
 from onnx_migrate.url import (
     basename,
-    is_url,
     is_web,
     one_line_reason,
     open_file_system,
-    resolve_file_url,
     without_query,
 )
 
-__all__ = ["DownloadedModel", "ensure_local"]
+__all__ = ["SLOW", "DownloadedModel"]
 
 
 SLOW = "--timeout, in Python timeout, allows more seconds"
@@ -41,7 +40,7 @@ SLOW = "--timeout, in Python timeout, allows more seconds"
 _STALLED = "try again, or download the file and give its path"
 
 
-class DownloadedModel(os.PathLike[str]):
+class DownloadedModel(LocalCopy):
     """The local copy of the model at `url`: a path that exists as long as this object.
 
     Raises LoadError (`no-such-file`, `is-directory`, `cannot-read`, `timed-out`), and UsageError for a URL that no
@@ -156,11 +155,3 @@ def _read(subject: str, missing: str, *, code: str, hint: str) -> Iterator[None]
         raise LoadError(f"{subject}cannot be read: {error}", code="timed-out", hint=Advice(helps)) from error
     except Exception as error:  # raised by the library of any protocol
         raise LoadError(f"{subject}cannot be read: {one_line_reason(error)}", code="cannot-read") from error
-
-
-def ensure_local(source: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return a local path to a model; one at a URL is downloaded, and can then be read any number of times."""
-    if isinstance(source, DownloadedModel):
-        return source
-    name = resolve_file_url(os.fspath(source))
-    return DownloadedModel(name) if is_url(name) else name

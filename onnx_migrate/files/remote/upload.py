@@ -24,15 +24,13 @@ import onnx
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.equality import file_digest
+from onnx_migrate.files.places import IN_PLACE
 from onnx_migrate.files.remote.download import SLOW
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.safe_open.transfers import StoppedError, Transfer
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place
 
-__all__ = ["IN_PLACE", "check_url", "upload"]
-
-IN_PLACE = "pass --in-place (in Python in_place=True) to replace it"
-"""The hint for an output that is the source."""
+__all__ = ["check_url", "upload"]
 
 _ATOMIC_PUT = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
 

@@ -22,7 +22,7 @@ from onnx_migrate.standard.opsets import onnx_opset
 from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.compare.values import paired
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, open_model
-from onnx_migrate.verify.evaluators.quirks.written_nodes import WrittenNodes
+from onnx_migrate.verify.evaluators.written_nodes import WrittenNodes
 from onnx_migrate.verify.kernel.arrays import Array, is_float
 
 __all__ = ["may_be_undefined", "undefined_elements"]

@@ -34,7 +34,7 @@ from onnx_migrate.verify.evaluators.quirks.quantized_meanings import (
     pools_by_rows,
 )
 from onnx_migrate.verify.evaluators.quirks.transforms import TRANSFORM_NOTE, Transforms
-from onnx_migrate.verify.evaluators.quirks.written_nodes import Written, WrittenNodes
+from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
 __all__ = ["ACCURACY_NOTE", "QUIRK", "SKIP_NOTE", "as_meant", "write_as_meant"]
 

@@ -21,7 +21,7 @@ from onnx_migrate.facts.value_types import TypeTable
 from onnx_migrate.model.graphs import Body, LocatedBody
 from onnx_migrate.model.names import Names
 from onnx_migrate.standard.schema import is_onnx
-from onnx_migrate.verify.evaluators.quirks.written_nodes import Written, WrittenNodes
+from onnx_migrate.verify.evaluators.written_nodes import Written, WrittenNodes
 
 __all__ = ["TRANSFORM_NOTE", "Transforms"]
 

@@ -1,0 +1,60 @@
+"""Objects of other libraries that hold a model, one file for each kind; a library is imported only for an object of it.
+
+To add one, write a file here with a subclass of `ModelKind`, and an object of it as `KIND`.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar
+
+import onnx
+
+from onnx_migrate.model.model import Model
+from onnx_migrate.model.weights import Weights
+from onnx_migrate.safe_open.paths import submodules
+
+__all__ = ["ModelKind", "kind_of", "kinds"]
+
+
+class ModelKind(ABC):
+    """A kind of object: how to recognise one, how to read its structure, and how to give a result back as one."""
+
+    title: ClassVar[str]
+    """The kind in messages, such as "an onnx_ir.Model"."""
+    gives_back: ClassVar[bool] = False
+    """Whether a result is given back as an object of this kind; else it is a ModelProto."""
+
+    @abstractmethod
+    def holds(self, source: object) -> bool:
+        """Return whether an object is of this kind, without an import of its library."""
+
+    @abstractmethod
+    def structure(self, source: Any, weights: Weights) -> onnx.ModelProto:
+        """Return the structure of the model, whose large tensors `weights` resolves. The object stays unchanged.
+
+        Raises LoadError where its library cannot write the model.
+        """
+
+    def given_back(self, result: Model, source: Any) -> Any:
+        """Return a result as a new object of the kind of `source`. Raises LoadError if a file with new weights is gone."""
+        raise NotImplementedError
+
+    def replace_content(self, source: Any, content: Any) -> None:
+        """Give an object the content of another one of its kind, in place."""
+        raise NotImplementedError
+
+
+@cache
+def kinds() -> tuple[ModelKind, ...]:
+    """Return the kinds of all files in this folder."""
+    modules = [import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__]))]
+    return tuple(module.KIND for module in modules)
+
+
+def kind_of(source: object) -> ModelKind | None:
+    """Return the kind of an object, None for other sources of a model."""
+    return next((kind for kind in kinds() if kind.holds(source)), None)
