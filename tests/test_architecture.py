@@ -22,20 +22,22 @@ ARROWS = """
         options core_options engine verify files rewrite model standard
     explanation -> inspection compatibility engine report files model standard
     batching   -> migration options core_options engine verify report files model standard
-    inspection -> remedies compatibility pipelines options core_options engine report files rewrite facts model standard
+    inspection -> remedies tried_advice compatibility pipelines options core_options engine report files rewrite
+        facts model standard
     session    -> comparison migration files model
-    comparison -> engine verify files model
+    comparison -> engine verify files facts model
     difference -> report files rewrite model
     reduction  -> engine verify files rewrite facts model standard
-    conversion -> remedies options engine report files model rewrite
-    migration  -> remedies splitting compatibility migration_result verification report pipelines options
+    conversion -> tried_advice options engine report files model rewrite
+    migration  -> tried_advice migration_result verification report pipelines options
         core_options engine verify files rewrite model
     migration_result -> report files model
     verification -> engine verify rewrite model
-    remedies   -> splitting compatibility pipelines options model rewrite standard
+    remedies   -> splitting tried_advice compatibility pipelines options model rewrite standard
     splitting  -> pipelines options rewrite model
+    tried_advice  -> pipelines options rewrite model
     compatibility     -> pipelines core_options engine rewrite facts model standard
-    report     -> pipelines options rewrite facts model standard
+    report     -> pipelines options engine rewrite facts model standard
     passes     -> plugins core_options engine verify files rewrite facts model standard
     plugins    -> engine rewrite standard
     pipelines  -> options engine
@@ -54,7 +56,7 @@ ARROWS = """
 
     passes/integers -> precision
     passes/precision -> targets
-    passes/targets -> ir_version resize quantized standard
+    passes/targets -> resize quantized standard
     passes/quantized -> standard
     passes/dynamic_dims/repair/control_flow -> domain
     passes/dynamic_dims/repair/grids -> domain
@@ -73,8 +75,7 @@ ARROWS = """
 
     verify/inputs/corners -> constraints
 
-    files/places -> remote
-    files/remote -> wire
+    files/places -> wire
     files/reading -> kinds wire
 """
 """Who may import whom, from the top floor down: each room imports only what is below it. Nobody imports passes: the

@@ -24,9 +24,6 @@ from tools.pages.option_types import OPTIONS, VALUES, option_text, value_text
 
 OWN: Mapping[str, Feature] = {feature.name: feature for feature in features()}
 
-OF_THE_CORE = {"ir_version": "lower_opset sets the IR version of what it lowered"}
-"""Features that others cannot do without, with the reason."""
-
 WORKS = """
 import sys
 import onnx_migrate
@@ -58,7 +55,7 @@ def with_dependants(name: str) -> set[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(OWN.keys() - OF_THE_CORE.keys()))
+@pytest.mark.parametrize("name", sorted(OWN))
 def test_without_a_feature_the_rest_works(name: str, tmp_path: Path) -> None:
     gone = with_dependants(name)
     for folder in ("onnx_migrate", "passes"):

@@ -1,4 +1,4 @@
-"""Where models are, beside the files of this machine: one file for each kind of place.
+"""Where models are, beside the files of this machine: one file for each kind of place, and its parts.
 
 To add one, write a file here with a subclass of `Place`, and an object of it as `PLACE`. Its libraries are imported only for a
 name in it.
@@ -70,8 +70,8 @@ class Place(ABC):
 
 @cache
 def _places() -> tuple[Place, ...]:
-    modules = (import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__])))
-    return tuple(module.PLACE for module in modules)
+    modules = [import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__]))]
+    return tuple(module.PLACE for module in modules if hasattr(module, "PLACE"))
 
 
 def place_of(name: str) -> Place | None:

@@ -15,17 +15,17 @@ class _Urls(Place):
         return is_url(name)
 
     def local_copy(self, name: str) -> LocalCopy:
-        from onnx_migrate.files.remote.download import DownloadedModel
+        from onnx_migrate.files.places.url_download import DownloadedModel
 
         return DownloadedModel(name)
 
     def check_target(self, name: str, *, source: str | None, in_place: bool) -> None:
-        from onnx_migrate.files.remote.upload import check_url
+        from onnx_migrate.files.places.url_upload import check_url
 
         check_url(name, source=source, in_place=in_place)
 
     def send(self, path: Path, name: str) -> None:
-        from onnx_migrate.files.remote.upload import upload
+        from onnx_migrate.files.places.url_upload import upload
 
         upload(path, name)
 

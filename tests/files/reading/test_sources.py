@@ -85,7 +85,8 @@ def test_what_holds_a_model_is_brought_to_a_path_a_buffer_or_a_proto(tmp_path: P
     assert content_of("a.onnx") == ("a.onnx", "a.onnx")
     assert content_of(tmp_path) == (tmp_path, str(tmp_path))
     assert content_of(proto)[0] is proto
-    assert content_of(Exported(proto)) == (proto, "<Exported>")
+    exported = Exported(proto)
+    assert content_of(exported) == (exported, "<Exported>")
     assert content_of(io.BytesIO(data)) == (data, "<bytes>")
 
 

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from onnx_migrate.errors import SaveError, UsageError
 from onnx_migrate.files import check_not_source, check_target, inline, load, save
-from onnx_migrate.files.remote.upload import upload
+from onnx_migrate.files.places.url_upload import upload
 from tests.files.feature_models import model, plain, weight
 from tests.files.saving import other
 

@@ -25,7 +25,7 @@ from onnx_migrate.advice import Advice
 from onnx_migrate.errors import SaveError
 from onnx_migrate.files.equality import file_digest
 from onnx_migrate.files.places import IN_PLACE
-from onnx_migrate.files.remote.download import SLOW
+from onnx_migrate.files.places.url_download import SLOW
 from onnx_migrate.model.tensors import tensors
 from onnx_migrate.safe_open.transfers import StoppedError, Transfer
 from onnx_migrate.url import basename, is_web, one_line_reason, open_file_system, same_place

@@ -1,1 +1,0 @@
-"""Models at URLs, through fsspec."""
