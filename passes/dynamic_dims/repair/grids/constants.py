@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import onnx
@@ -17,10 +18,10 @@ from ..domain import Array
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
 
-__all__ = ["constant_array"]
+__all__ = ["LARGEST", "constant_array"]
 
-_LARGEST = 20_000_000
-"""Elements of the largest table that is computed."""
+LARGEST = 20_000_000
+"""The most numbers of a table that is computed, or compared with laws; larger ones would take seconds."""
 _EVALUATED = frozenset(
     {
         "ScatterND",
@@ -90,9 +91,22 @@ def _is_computed(context: NodeContext, node: onnx.NodeProto) -> bool:
 
 
 def _output(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:
-    array = compute_node(node.op_type, attributes_of(node), inputs, largest=_LARGEST)
-    if array is not None or node.op_type not in _EVALUATED:
-        return array
+    if _elements(context, node, inputs) > LARGEST:
+        return None
+    array = compute_node(node.op_type, attributes_of(node), inputs, largest=LARGEST)
+    return array if array is not None or node.op_type not in _EVALUATED else _evaluated(context, node, inputs)
+
+
+def _elements(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> int:
+    """Return how many elements the inputs have together, or the output if it has more."""
+    arrays = [array for array in inputs if array is not None]
+    count = sum(array.size for array in arrays)
+    dims = context.graph_state.value(node.output[0]).known
+    return max(count, prod(dim.frozen for dim in dims)) if dims is not None else count
+
+
+def _evaluated(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:
+    """Return the output as onnx's reference evaluator computes it, None if the evaluator does not run the node."""
     from onnx.reference import ReferenceEvaluator
 
     feed = {name: value for name, value in zip(node.input, inputs, strict=True) if value is not None}
@@ -103,5 +117,9 @@ def _output(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array |
     graph = helper.make_graph([node], "table", ports, [output])
     opset = helper.make_opsetid("", context.rw.version)
     model = helper.make_model(graph, opset_imports=[opset], ir_version=context.graph_state.ir_version)
-    (result,) = ReferenceEvaluator(model).run(None, feed)
+    try:
+        (result,) = ReferenceEvaluator(model).run(None, feed)
+    except Exception:
+        # The evaluator raises errors of any type. Such a value counts as no constant, so its reader is refused if it varies.
+        return None
     return np.asarray(result)

@@ -14,7 +14,7 @@ from ..domain import Array, Dim, SampledValue, fixed
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
 from .columns import Columns, columns_in
-from .constants import constant_array
+from .constants import LARGEST, constant_array
 from .coordinates import ACROSS, BOTH, DOWN
 from .laws import AmbiguousSizes, Law, grid_law
 from .logits import logit_law, valid_mask_law
@@ -24,9 +24,6 @@ from .windows import WindowMasks, window_masks
 from .writer import TableWriter
 
 __all__ = ["computed_table"]
-
-_LARGEST = 20_000_000
-"""The most numbers of a table that is compared with laws; a learned table of this size would take seconds."""
 
 _SMALLEST_STRIDE = 8
 """Sample sizes that are less apart round to the same lengths of feature maps, for height and for width."""
@@ -61,7 +58,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
         return False
     name = context.rw.input(index)
     array = constant_array(context, name)
-    if array is None or array.size > _LARGEST or array.dtype.kind not in "fiub":
+    if array is None or array.size > LARGEST or array.dtype.kind not in "fiub":
         return False
     if context.rw.constant_value(name) is None and _is_plain(array, lengths):
         # The constants behind a single row of numbers are positions, which have rules of their own.
