@@ -15,6 +15,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
+from .table_facts import TableFacts
 
 __all__ = ["CellIndex", "GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
@@ -83,18 +84,10 @@ class GraphState:
     """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
     """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
-    table_steps: set[tuple[int, int]] = field(default_factory=set)
-    """The step and the least length of images for each table (`grids.laws.Law`)."""
-    table_facts: set[str] = field(default_factory=set)
-    """Facts that computed tables show, which others share or the proof relies on.
-
-    "grid" for a grid in pixels, "sized" for numbers that change with the size of the image. "pixels" and "clipped" are facts of
-    proportions (`grids.laws`).
-    """
+    table_facts: TableFacts = field(default_factory=TableFacts)
+    """Facts that computed tables show; all bodies of an interpretation have the same ones."""
     coordinates: dict[str, Array] = field(default_factory=dict)
     """The values that are coordinates in the image, with a mark for each of their columns (`grids.coordinates`)."""
-    image_axes: dict[int, Dim] = field(default_factory=dict)
-    """The lengths of the image along its rows and its columns, which grids of the model follow."""
     cell_indices: dict[str, CellIndex] = field(default_factory=dict)
     """The values that are indices of cells of a feature map (`grids.indices`)."""
     _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)

@@ -49,6 +49,7 @@ from .graph_state import GraphState, LoopState
 from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted
+from .table_facts import TableFacts
 
 __all__ = ["Coverage", "Interpreter", "Resolutions"]
 
@@ -107,10 +108,8 @@ class Interpreter(Visitor):
         """The nodes that removed the batch axis, and were made Reshapes that merge it with its neighbour."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, after `run`."""
-        self.table_bounds = 0, 0
-        """The step and the least length of images that computed tables allow, after `run`; 0 for any."""
-        self.table_facts: set[str] = set()
-        """Facts about the computed tables of the main graph, after `run` (`GraphState.table_facts`)."""
+        self.table_facts = TableFacts()
+        """Facts about the computed tables of all bodies, after `run`."""
         self._resolved = resolved
         self._model = model
         self._assignments = assignments
@@ -131,9 +130,6 @@ class Interpreter(Visitor):
         inputs = {value.name: value_of_input(value, self._assignments) for value in fed_inputs(graph)}
         state = self._interpret_body(graph, self._main, inputs, imports=self._model.proto.opset_import)
         self.outputs = {name: state.value(name).dims for name in self._outputs}
-        self.table_facts = state.table_facts
-        steps, least = zip((0, 0), *state.table_steps, strict=True)
-        self.table_bounds = max(steps), max(least)
         symbols = set(self._assignments.sizes.values())
         for name, context in sorted(self._output_contexts.items()):
             for axis, dim in enumerate(state.value(name).dims or ()):
@@ -190,6 +186,7 @@ class Interpreter(Visitor):
             producers=producers(body),
             initializers=frozenset(own),
             loop_states=loop_states or {},
+            table_facts=self.table_facts,
         )
         for node in body.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
@@ -262,6 +259,7 @@ class Interpreter(Visitor):
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)
+            facts = self.table_facts.copy()
             scope = outer.scope.inner(context.node, index, attribute, number, graph)
             try:
                 state = self._interpret_body(graph, scope, {}, outer)
@@ -272,6 +270,7 @@ class Interpreter(Visitor):
                 if branch in (None, attribute):
                     raise
                 graph.CopyFrom(untouched)
+                self.table_facts.restore(facts)
                 continue
             results[attribute] = [state.value(name) for name in output_names(graph)]
         if len(results) == 1:

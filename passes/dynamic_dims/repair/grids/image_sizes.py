@@ -50,7 +50,7 @@ def follow_image_sizes(context: NodeContext) -> None:
             if any(
                 dim.sizes == own.sizes for dim in _divisors(sized) for _, own in _map_axes(context, index)
             ):
-                context.graph_state.table_facts.add("map lengths")
+                context.graph_state.table_facts.names.add("map lengths")
             _replace(context, index, sized, array.dtype)
 
 
@@ -65,7 +65,7 @@ def _follow_map_lengths(context: NodeContext) -> None:
     These are the sizes of boxes: no grid is added to them, so nothing shows whether they are widths or heights but the length.
     """
     node = context.node
-    if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts:
+    if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts.names:
         return
     array = constant_array(context, node.input[1])
     if array is None or array.size != 1 or array.dtype.kind != "f":
@@ -100,7 +100,7 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
         subtracted = np.where(held, less, 0.0) if less else None
         over, times = (lengths_held, None) if inverse else (None, lengths_held)
         shown = ", ".join(dict.fromkeys(context.name_of(dim) for dim, _ in lengths_held.masks))
-        context.graph_state.table_facts.add("sized")
+        context.graph_state.table_facts.names.add("sized")
         text = f"holds the size of the image or of a feature map, which becomes {shown}"
         return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), inverse, text)
     return None
@@ -129,7 +129,11 @@ def _inverse(numbers: Array) -> Array:
 
 def _images(context: NodeContext) -> list[tuple[int, Dim]]:
     """Return the lengths of the image that grids of the model follow, along its rows and its columns."""
-    return [(role, dim) for role, dim in context.graph_state.image_axes.items() if dim.frozen >= _LEAST]
+    return [
+        (role, dim)
+        for role, dim in context.graph_state.table_facts.image_axes.items()
+        if dim.frozen >= _LEAST
+    ]
 
 
 def _map_axes(context: NodeContext, index: int) -> list[tuple[int, Dim]]:

@@ -101,7 +101,7 @@ def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:
     if array.ndim:
         shape = context.rw.constant(np.array(array.shape, np.int64), "shape")
         name = context.rw.before("Reshape", [name, shape], hint="length")
-    context.graph_state.table_facts.add("sized")
+    context.graph_state.table_facts.names.add("sized")
     reason = f"{number} → {context.name_of(dim)}, the length of the axes that the index counts"
     context.set_input(1, name, reason, SampledValue(dtype_of(array), tuple(map(fixed, array.shape))))
 

@@ -82,10 +82,10 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
                 "grid": law.keeps_cells,
                 "sized": not law.keeps_cells,
             }
-            context.graph_state.table_steps.add((law.step, law.least))
-            context.graph_state.table_facts.update(fact for fact, holds in facts.items() if holds)
+            context.graph_state.table_facts.steps.add((law.step, law.least))
+            context.graph_state.table_facts.names.update(fact for fact, holds in facts.items() if holds)
         else:
-            context.graph_state.table_facts.add("sized")
+            context.graph_state.table_facts.names.add("sized")
         if isinstance(law, Law) and law.is_grid:
             _mark(context, written[0], table, law)
     new, text, exact = written
@@ -129,7 +129,7 @@ def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
         image = image_length(context.assignments, dim) if isinstance(dim, Dim) else None
         role = _role(context, image)
         if image is not None and role != BOTH:
-            context.graph_state.image_axes.setdefault(role, image)
+            context.graph_state.table_facts.image_axes.setdefault(role, image)
         columns = np.broadcast_to(
             selector.factor, [1 if isinstance(size, Dim) else size for size in formula.axes]
         )
@@ -167,12 +167,9 @@ def _law_of(context: NodeContext, table: _Table, parts: Sequence[Segment]) -> La
     if columns is None:
         return logit_law(parts, own)
     images = [image_length(context.assignments, parts[0].dim(axis)) for axis in parts[0].map_axes]
-    pixels, clipped = (
-        "pixels" in context.graph_state.table_facts,
-        "clipped" in context.graph_state.table_facts,
-    )
+    facts = context.graph_state.table_facts.names
     return (
-        grid_law(columns, images, pixels=pixels, clipped=clipped)
+        grid_law(columns, images, pixels="pixels" in facts, clipped="clipped" in facts)
         or wave_law(columns, _is_square(columns))
         or logit_law(parts, own)
     )

@@ -1,0 +1,44 @@
+"""Facts about the tables that one interpretation computes, in all bodies of the model together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .domain import Dim
+
+__all__ = ["TableFacts"]
+
+
+@dataclass
+class TableFacts:
+    """Facts that computed tables show. The graph, its sub-graphs and the functions share them, and the proof relies on them."""
+
+    names: set[str] = field(default_factory=set)
+    """The name "grid" is for a grid in pixels, and "sized" for numbers that change with the size of the image.
+
+    "pixels" and "clipped" are facts of proportions (`grids.laws`). With "map lengths", the model divides coordinates by the
+    lengths of a feature map.
+    """
+    steps: set[tuple[int, int]] = field(default_factory=set)
+    """The step and the least length of images for each table (`grids.laws.Law`)."""
+    image_axes: dict[int, Dim] = field(default_factory=dict)
+    """The lengths of the image along its rows and its columns, which grids of the model follow."""
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Return the step and the least length of images that all tables allow; 0 for any."""
+        steps, least = zip((0, 0), *self.steps, strict=True)
+        return max(steps), max(least)
+
+    @property
+    def keeps_cells(self) -> bool:
+        """Whether grids were computed, and all of them count pixels or are strides, so that no cell depends on the sizes."""
+        return self.names == {"grid"}
+
+    def copy(self) -> TableFacts:
+        """Return the same facts, which stay as they are when later tables add others."""
+        return TableFacts({*self.names}, {*self.steps}, {**self.image_axes})
+
+    def restore(self, earlier: TableFacts) -> None:
+        """Have the facts of an earlier copy alone, for a body whose tables are not written after all."""
+        self.names, self.steps, self.image_axes = {*earlier.names}, {*earlier.steps}, {**earlier.image_axes}
