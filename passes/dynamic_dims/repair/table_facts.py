@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import lcm
 
 from .domain import Dim
 
@@ -28,7 +29,8 @@ class TableFacts:
     def bounds(self) -> tuple[int, int]:
         """Return the step and the least length of images that all tables allow; 0 for any."""
         steps, least = zip((0, 0), *self.steps, strict=True)
-        return max(steps), max(least)
+        nonzero = [step for step in steps if step]
+        return lcm(*nonzero) if nonzero else 0, max(least)
 
     @property
     def keeps_cells(self) -> bool:

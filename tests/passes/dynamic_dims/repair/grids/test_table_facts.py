@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import onnx
 import pytest
@@ -14,6 +16,7 @@ from onnx_migrate.rewrite.change_log import ChangeLog
 from tests.support.feature_maps import Array, Size, cells, detector
 
 SIZE = (64, 96)
+TableFacts = importlib.import_module("onnx_migrate.passes.dynamic_dims.repair.table_facts").TableFacts
 
 
 def _points(size: Size, *, shares: bool = False) -> Array:
@@ -102,3 +105,8 @@ def test_the_tables_of_a_branch_that_stays_as_it_was_do_not_count() -> None:
 
     assert plan.keeps_cells
     assert plan.bounds == (0, 0)
+
+
+def test_steps_of_several_tables_allow_their_common_multiples() -> None:
+    assert TableFacts().bounds == (0, 0)
+    assert TableFacts(steps={(16, 0), (0, 10), (24, 48)}).bounds == (48, 48)
