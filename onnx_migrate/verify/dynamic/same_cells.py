@@ -73,10 +73,12 @@ def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:
     values = _first_values(graph, part)
     if not part or not 0 < len(values) <= _MOST_VALUES:
         return "the last part of the model does not compute each cell separately"
-    exposed = open_model(
-        runner.runnable, UNOPTIMIZED, [name for name in values if name not in runner.feed({})]
-    )
-    few, many = ({**feed, **exposed.run(feed)} for feed in (runner.feed({}), runner.feed(sizes)))
+    try:
+        feeds = [runner.feed({}), runner.feed(sizes)]
+    except RequirementViolated as violation:  # this check chose the sizes, so the model has no fault
+        return f"at {_text(sizes)}, {violation}"
+    exposed = open_model(runner.runnable, UNOPTIMIZED, [name for name in values if name not in feeds[0]])
+    few, many = ({**feed, **exposed.run(feed)} for feed in feeds)
     rng = np.random.default_rng(0)
     large = {name: _random(many[name], rng) for name in values}
     small = {name: _first_cells(large[name], np.shape(few[name])) for name in values}
@@ -205,13 +207,16 @@ def _require_rows(name: str, few: Array, many: Array, sizes: Mapping[str, int], 
         nearest = np.minimum(nearest, np.abs(other - rows).max(axis=1))
     wrong = int((nearest > limit).sum())
     if wrong:
-        where = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
         raise RequirementViolated(
-            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are"
+            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {_text(sizes)}, although their features are"
             " the same",
             name,
             varied=set(sizes),
         )
+
+
+def _text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
 
 
 def _rows(array: Array, axes: Sequence[int]) -> Array:
