@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from onnx_migrate.verify import Runnable, prove_dynamic
 from onnx_migrate.verify.dynamic.same_cells import require_same_cells
@@ -116,3 +116,17 @@ def test_inputs_are_generated_once_for_each_size(monkeypatch: pytest.MonkeyPatch
 
     assert not runner.notes
     assert generated == [{}, {"H": 96, "W": 160}]
+
+
+def test_a_sparse_initializer_belongs_to_the_part_that_decodes_cells() -> None:
+    model = _numbered("height")
+    model.graph.node[-1].output[0] = "before"
+    model.graph.node.append(helper.make_node("Add", ["before", "half"], ["y"]))
+    values = numpy_helper.from_array(np.array([0.5], np.float32), "half")
+    indices = numpy_helper.from_array(np.array([[0, 0, 0]], np.int64), "places")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [1, 1, 1]))
+
+    holds, reason, notes = _proof(model, keeps_cells=True)
+
+    assert not holds, notes
+    assert "cells of output 'y' have other numbers at" in reason
