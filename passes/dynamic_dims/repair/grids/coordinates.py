@@ -43,9 +43,6 @@ def track_coordinates(context: NodeContext, outputs: Sequence[SampledValue]) -> 
             coordinates[name] = mark
 
 
-Marks = "list[Array | None]"
-
-
 def _marks(
     context: NodeContext, marks: list[Array | None], index: int, outputs: Sequence[SampledValue]
 ) -> Array | None:

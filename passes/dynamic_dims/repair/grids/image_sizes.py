@@ -78,10 +78,9 @@ def _follow_map_lengths(context: NodeContext) -> None:
 
 @dataclass(frozen=True)
 class _Sized:
-    """The numbers of a constant, some of them lengths of the image; `inverse` says that they are 1 / length."""
+    """The numbers of a constant, some of them lengths of the image or 1 / length."""
 
     quantity: Quantity
-    inverse: bool
     text: str
 
 
@@ -102,7 +101,7 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
         shown = ", ".join(dict.fromkeys(context.name_of(dim) for dim, _ in lengths_held.masks))
         context.graph_state.table_facts.names.add("sized")
         text = f"holds the size of the image or of a feature map, which becomes {shown}"
-        return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), inverse, text)
+        return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), text)
     return None
 
 
