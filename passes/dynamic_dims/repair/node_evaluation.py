@@ -33,6 +33,11 @@ def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
         follow_cell_indices(context)
     outputs = apply_rule(context)
     record_emitted(context)
+    # A hook that replaces a constant leaves its value to the nodes that were written, which are known only now.
+    context.inputs = [
+        _value_of(state, name) if value is None and name else value
+        for name, value in zip(context.node.input, context.inputs, strict=True)
+    ]
     imports = state.imports
     stand_in = substitute(context.node, context.inputs)
     if stand_in is not None:
