@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.dims.open_names import UNNAMED
-from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
+from onnx_migrate.model.interface import UNNAMED, Interface, Port, axis_of, port_named, tokens_of
 
 __all__ = ["FixedDims", "fixed_axes"]
 

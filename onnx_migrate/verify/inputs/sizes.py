@@ -11,8 +11,8 @@ from onnx import TypeProto, ValueInfoProto
 
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.dims.expressions import value_of
-from onnx_migrate.model.dims.open_names import UNNAMED
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.interface import UNNAMED
 from onnx_migrate.verify.inputs.attention_masks import attention_masks
 
 __all__ = [
