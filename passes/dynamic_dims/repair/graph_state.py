@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import prod
 
 import numpy as np
 import onnx
@@ -16,8 +15,9 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from .domain import Array, Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
 from .table_facts import TableFacts
+from .tracked import CellIndex, Tracked
 
-__all__ = ["CellIndex", "GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
+__all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
 
 class UnknownLength(Exception):
@@ -41,23 +41,6 @@ class LoopState:
 
     node: str
     index: int
-
-
-@dataclass(frozen=True)
-class CellIndex:
-    """An index whose axis has these factors, in row-major order; it was divided by the length of `divided`, if that is set."""
-
-    factors: tuple[Dim, ...]
-    divided: tuple[Dim, ...] = ()
-    dim: Dim | None = None
-    """The axis that it counts; None after a division."""
-
-    def suffix(self, number: int) -> int | None:
-        """Return where the last factors begin whose lengths multiply to a number in the source model."""
-        for start in range(1, len(self.factors)):
-            if prod(factor.frozen for factor in self.factors[start:]) == number:
-                return start
-        return None
 
 
 @dataclass
@@ -107,6 +90,24 @@ class GraphState:
             if known_state is not None:
                 return known_state
         return SampledValue()
+
+    def tracked(self, name: str) -> Tracked:
+        """Return whether a value holds coordinates or indices of cells."""
+        if name in self.table_facts.marks:
+            return Tracked(self.table_facts.marks[name])
+        for graph in self.enclosing():
+            if name in graph.coordinates or name in graph.cell_indices:
+                return Tracked(graph.coordinates.get(name), graph.cell_indices.get(name))
+            if name in graph.values:
+                break
+        return Tracked()
+
+    def track(self, name: str, known: Tracked) -> None:
+        """Follow a value that another body computes; "" is an output that nothing reads."""
+        if name and known.marks is not None:
+            self.coordinates[name] = known.marks
+        if name and known.index is not None:
+            self.cell_indices[name] = known.index
 
     def is_constant(self, name: str) -> bool:
         """Return whether a value is an initializer or the output of a Constant node."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count
 
 import onnx
@@ -24,6 +25,7 @@ from onnx_migrate.model.graphs import (
     function_key,
     initializer_names,
     names_read,
+    nested_bodies,
     output_names,
     producers,
     subgraphs,
@@ -50,6 +52,7 @@ from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted
 from .table_facts import TableFacts
+from .tracked import Tracked
 
 __all__ = ["Coverage", "Interpreter", "Resolutions"]
 
@@ -81,6 +84,16 @@ class Resolutions:
     """The labels of Ifs that stay."""
 
 
+@dataclass
+class _Calls:
+    """The calls of a function: the first one's inputs, and whether all calls have the same coordinates and indices."""
+
+    tracked: Mapping[str, Tracked]
+    alike: bool = True
+    replaces: bool = False
+    """Whether the function has a constant that was replaced because of them."""
+
+
 class Interpreter(Visitor):
     """One interpretation of a model, which is edited in place, under the hypotheses chosen so far.
 
@@ -110,6 +123,7 @@ class Interpreter(Visitor):
         """The dims of the graph's outputs, after `run`."""
         self.table_facts = TableFacts()
         """Facts about the computed tables of all bodies, after `run`."""
+        self._calls: dict[FunctionKey, _Calls] = {}
         self._resolved = resolved
         self._model = model
         self._assignments = assignments
@@ -173,8 +187,9 @@ class Interpreter(Visitor):
         *,
         imports: Iterable[onnx.OperatorSetIdProto] = (),
         loop_states: Mapping[str, LoopState] | None = None,
+        tracked: Mapping[str, Tracked] | None = None,
     ) -> GraphState:
-        """Interpret the nodes of a body; a sub-graph has the imports of `parent`."""
+        """Interpret the nodes of a body; a sub-graph has the imports of `parent`. `tracked` is by the names of inputs."""
         versions = parent.imports if parent else {entry.domain: entry.version for entry in imports}
         own = initializer_names(body) if isinstance(body, onnx.GraphProto) else ()
         state = GraphState(
@@ -193,6 +208,8 @@ class Interpreter(Visitor):
                 state.consumers.setdefault(name, []).append(node)
         for name, value in inputs.items():
             state.record(name, value)
+        for name, known in (tracked or {}).items():
+            state.track(name, known)
         if isinstance(body, onnx.GraphProto):
             for tensor in body.initializer:
                 if tensor.name not in state.values:
@@ -217,7 +234,17 @@ class Interpreter(Visitor):
             function, scope = self._functions[key]
             pairs = zip(function.input, context.inputs, strict=False)
             inputs = {name: value for name, value in pairs if value is not None}
-            state = self._interpret_body(function, scope, inputs, imports=function.opset_import)
+            tracked = {
+                inner: context.graph_state.tracked(context.rw.input(index))
+                for index, inner in enumerate(function.input)
+            }
+            replaced = self.table_facts.replaced
+            state = self._interpret_body(
+                function, scope, inputs, imports=function.opset_import, tracked=tracked
+            )
+            self._require_same_numbers(context, key, tracked, replaced)
+            for name, inner in zip(node.output, function.output, strict=False):
+                context.graph_state.track(name, state.tracked(inner))
             return [state.value(name) for name in function.output]
         graphs = list(subgraphs(node))
         if graphs:
@@ -226,6 +253,20 @@ class Interpreter(Visitor):
         if context.removed_batch:
             self.batch_removers.append(context)
         return outputs
+
+    def _require_same_numbers(
+        self, context: NodeContext, key: FunctionKey, tracked: Mapping[str, Tracked], replaced: int
+    ) -> None:
+        """Raise UnrepairableNode if a function replaced a size beside coordinates, and not all of its calls have these."""
+        calls = self._calls.setdefault(key, _Calls(tracked))
+        calls.replaces |= self.table_facts.replaced > replaced
+        calls.alike &= all(known.equals(calls.tracked[name]) for name, known in tracked.items())
+        if calls.replaces and not calls.alike:
+            context.refuse(
+                f"function {context.node.op_type!r} replaces the size of the image by a new size in one of its calls. Another"
+                " call has numbers that are no coordinates, and needs the old size. Inline the functions of the model before,"
+                " for example with onnx.inliner.inline_local_functions"
+            )
 
     def _interpret_subgraphs(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
@@ -244,7 +285,17 @@ class Interpreter(Visitor):
             inputs |= iteration.body_inputs(self._resolved.expanded_states)
             loop_states = iteration.loop_states()
             record_emitted(context)
-            state = self._interpret_body(graph, scope, inputs, outer, loop_states=loop_states)
+            tracked = iteration.tracked_inputs()
+            while True:
+                state = self._interpret_body(
+                    graph, scope, inputs, outer, loop_states=loop_states, tracked=tracked
+                )
+                later = iteration.tracked_later(tracked, state)
+                if all(known.equals(tracked[name]) for name, known in later.items()):
+                    break
+                # A value that the next iteration gets holds coordinates, which the first one did not have.
+                tracked = later
+            iteration.track_outputs(tracked, state)
             return iteration.outputs([state.value(name) for name in output_names(graph)])
         return [SampledValue() for _ in context.node.output]
 
@@ -256,6 +307,7 @@ class Interpreter(Visitor):
         inlines = context.label not in self._resolved.kept_branches
         branch = branch_taken(context.input(0))
         results: dict[str, list[SampledValue]] = {}
+        tracked: list[list[Tracked]] = []
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)
@@ -267,12 +319,20 @@ class Interpreter(Visitor):
                 frozen = branch_of_length(context) if inlines else None
                 if frozen is not None:
                     raise BranchConflict(context, frozen) from error
-                if branch in (None, attribute):
-                    raise
+                calls = any(
+                    called(inner) in self._functions
+                    for _, body in nested_bodies(graph)
+                    for inner in body.node
+                )
+                if branch in (None, attribute) or calls:
+                    raise  # the functions are edited, and other nodes may call them too
                 graph.CopyFrom(untouched)
                 self.table_facts.restore(facts)
                 continue
             results[attribute] = [state.value(name) for name in output_names(graph)]
+            tracked.append([state.tracked(name) for name in output_names(graph)])
+        for name, *known in zip(context.node.output, *tracked, strict=True):
+            outer.track(name, reduce(Tracked.join, known))
         if len(results) == 1:
             return next(iter(results.values()))
         then, other = results["then_branch"], results["else_branch"]

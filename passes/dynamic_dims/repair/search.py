@@ -25,7 +25,7 @@ Three conflicts do not end in an error:
   that changes its outputs (BatchMixed).
 
 Imports inside this package point one way: search -> interpreter -> node_evaluation, control_flow -> rules, conflicts ->
-rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> table_facts -> domain.
+rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> table_facts, tracked -> domain.
 """
 
 from __future__ import annotations

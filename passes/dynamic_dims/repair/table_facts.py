@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import lcm
 
-from .domain import Dim
+from .domain import Array, Dim
 
 __all__ = ["TableFacts"]
 
@@ -25,6 +25,13 @@ class TableFacts:
     image_axes: dict[int, Dim] = field(default_factory=dict)
     """The lengths of the image along its rows and its columns, which grids of the model follow."""
 
+    marks: dict[str, Array] = field(default_factory=dict)
+    """The marks of the columns of each table that was written (`tracked.Tracked`), by its name, which is unique in the model."""
+    index_axes: dict[str, tuple[Dim, ...]] = field(default_factory=dict)
+    """The axes whose length is a value that was written to divide or multiply an index of cells, by its name."""
+    replaced: int = 0
+    """How many constants were replaced because they hold a size beside coordinates or indices of cells."""
+
     @property
     def bounds(self) -> tuple[int, int]:
         """Return the step and the least length of images that all tables allow; 0 for any."""
@@ -39,8 +46,15 @@ class TableFacts:
 
     def copy(self) -> TableFacts:
         """Return the same facts, which stay as they are when later tables add others."""
-        return TableFacts({*self.names}, {*self.steps}, {**self.image_axes})
+        return replace(
+            self,
+            names={*self.names},
+            steps={*self.steps},
+            image_axes={**self.image_axes},
+            marks={**self.marks},
+            index_axes={**self.index_axes},
+        )
 
     def restore(self, earlier: TableFacts) -> None:
         """Have the facts of an earlier copy alone, for a body whose tables are not written after all."""
-        self.names, self.steps, self.image_axes = {*earlier.names}, {*earlier.steps}, {**earlier.image_axes}
+        vars(self).update(vars(earlier.copy()))

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..domain import Array, Dim
 from ..node_context import NodeContext
+from ..tracked import ACROSS, DOWN
 from .constants import constant_array
-from .coordinates import ACROSS, DOWN
 from .formula import Lengths, Quantity
 from .writer import TableWriter
 
@@ -30,8 +30,7 @@ def follow_image_sizes(context: NodeContext) -> None:
 
     Raises UnrepairableNode where a square image leaves two sizes for a number, and the coordinate may be x or y.
     """
-    coordinates = context.graph_state.coordinates
-    marks = [coordinates.get(name) for name in context.node.input]
+    marks = [context.graph_state.tracked(name).marks for name in context.node.input]
     tracked = next((at for at, mark in enumerate(marks) if mark is not None), None)
     if tracked is None:
         _follow_map_lengths(context)
@@ -100,6 +99,7 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
         over, times = (lengths_held, None) if inverse else (None, lengths_held)
         shown = ", ".join(dict.fromkeys(context.name_of(dim) for dim, _ in lengths_held.masks))
         context.graph_state.table_facts.names.add("sized")
+        context.graph_state.table_facts.replaced += 1
         text = f"holds the size of the image or of a feature map, which becomes {shown}"
         return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), text)
     return None
@@ -200,7 +200,7 @@ def _replace(context: NodeContext, index: int, sized: _Sized, dtype: np.dtype[np
 
 def _limit(context: NodeContext) -> None:
     """Replace the upper limit of a Clip by the size of the image."""
-    mark = context.graph_state.coordinates.get(context.node.input[0])
+    mark = context.graph_state.tracked(context.node.input[0]).marks
     rw = context.rw
     by_input = rw.version >= 11
     high = constant_array(context, rw.input(2)) if by_input and rw.input(2) else None

@@ -13,9 +13,9 @@ from onnx_migrate.rewrite.change_log import Exactness
 from ..domain import Array, Dim, SampledValue, fixed
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
+from ..tracked import ACROSS, BOTH, DOWN
 from .columns import Columns, columns_in
 from .constants import LARGEST, constant_array
-from .coordinates import ACROSS, BOTH, DOWN
 from .formula import columns_of
 from .laws import AmbiguousSizes, Law, grid_law
 from .logits import logit_law, valid_mask_law
@@ -135,7 +135,7 @@ def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
         columns = np.broadcast_to(selector.factor, columns_of(formula.axes))
         anchors = tuple(axis for axis in range(columns.ndim) if axis not in own)
         marks = np.where(columns.any(axis=anchors).reshape(shape), role, marks)
-    context.graph_state.coordinates[name] = marks
+    context.graph_state.table_facts.marks[name] = marks
 
 
 def _role(context: NodeContext, image: Dim | None) -> int:
