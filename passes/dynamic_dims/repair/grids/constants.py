@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.facts.shape_arithmetic import LARGEST as SHAPE_ELEMENTS
 from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.facts.shape_arithmetic import compute as compute_node
 from onnx_migrate.model.graphs import subgraphs
 from onnx_migrate.standard.schema import is_onnx
 
-from ..domain import Array
-from ..domain.values import dtype_of
+from ..domain import Array, SampledValue
+from ..domain.node_inference import infer
+from ..domain.values import dtype_of, known_value
 from ..node_context import NodeContext
 
 __all__ = ["LARGEST", "constant_array"]
@@ -77,6 +80,8 @@ def _is_computed(context: NodeContext, node: onnx.NodeProto) -> bool:
     """Return whether a node may compute a table; one that selects rows of a table of numbers looks them up instead."""
     if not is_onnx(node.domain) or len(node.output) != 1 or not node.input or any(subgraphs(node)):
         return False
+    if any(attribute.ref_attr_name for attribute in node.attribute):
+        return False  # each call of the function may give it another number
     if node.op_type not in _LOOKUPS:
         return True
     table = context.rw.constant_value(node.input[0])
@@ -101,8 +106,18 @@ def _elements(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array
     """Return how many elements the inputs have together, or the output if it has more."""
     arrays = [array for array in inputs if array is not None]
     count = sum(array.size for array in arrays)
-    dims = context.graph_state.value(node.output[0]).known
+    state = context.graph_state
+    dims = state.value(node.output[0]).known
+    if dims is None:  # lengths that follow from elements, as those of a NonZero, are known here
+        values = [None if array is None else _value_of(array) for array in inputs]
+        dims = infer(node, values, state.imports, state.ir_version)[0].known
     return max(count, prod(dim.frozen for dim in dims)) if dims is not None else count
+
+
+def _value_of(array: Array) -> SampledValue:
+    """Return the value of an array, without the elements if they are too many for a shape."""
+    value = known_value(array)
+    return value if array.size <= SHAPE_ELEMENTS else replace(value, data=None)
 
 
 def _evaluated(context: NodeContext, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:
