@@ -272,6 +272,41 @@ def test_a_loop_that_appends_coordinates() -> None:
         np.testing.assert_allclose(output_at(result, size), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("axis", "stacked"), [(0, 0), (1, 1), (1, 2)])
+def test_a_scan_stacks_coordinates(axis: int, stacked: int) -> None:
+    source = _Source()
+    points = source.compute("Add", "features", _points(SIZE), "graph")
+    source.add(_scan(points, axis, stacked, helper.make_node("Neg", ["s"], ["r"])))
+    shape = (2, 1) if stacked == 2 else (2,)
+
+    model, _ = source.opened(source.compute("Div", "stack", _width_and_height(SIZE).reshape(shape), "graph"))
+
+    for size in (SIZE, *OTHERS):
+        expected = -_points(size) / _width_and_height(size)
+        expected = np.moveaxis(expected, 1, 2) if stacked == 2 else expected
+        np.testing.assert_allclose(output_at(model, size), expected, rtol=1e-6)
+
+
+def test_a_scan_steps_through_columns_of_coordinates() -> None:
+    source = _Source()
+    points = source.compute("Add", "features", _points(SIZE), "graph")
+    nodes = [_constant("width", np.array(96, np.float32)), helper.make_node("Div", ["s", "width"], ["r"])]
+    source.add(_scan(points, 2, 2, *nodes))
+
+    model, _ = source.opened("stack")
+
+    for size in (SIZE, *OTHERS):
+        np.testing.assert_allclose(output_at(model, size), _points(size) / size[1], rtol=1e-6)
+
+
+def _scan(value: str, axis: int, stacked: int, *nodes: onnx.NodeProto) -> onnx.NodeProto:
+    """Return a Scan of a value to "stack"; its nodes read the step "s" and write "r"."""
+    step, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 2) for name in ("s", "r"))
+    body = helper.make_graph([*nodes], "steps", [step], [result])
+    axes = {"scan_input_axes": [axis], "scan_output_axes": [stacked]}
+    return helper.make_node("Scan", [value], ["stack"], body=body, num_scan_inputs=1, **axes)
+
+
 def test_a_branch_that_edited_a_function_is_not_left_as_it_was() -> None:
     """The branch is never taken, but another node calls the function, whose table then has no facts."""
     source = _Source()
