@@ -127,6 +127,9 @@ class GraphState:
     def record(self, name: str, value: SampledValue) -> None:
         """Store the knowledge about a value; its varying axes become sources of lengths."""
         self.values[name] = value
+        marks = self.coordinates.get(name)
+        if marks is not None and (value.dims is None or len(value.dims) != marks.ndim):
+            del self.coordinates[name]  # nothing tells which columns they are
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
                 self.sources.setdefault(dim.sizes, (name, axis))

@@ -37,6 +37,7 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
+from .control_flow.function_calls import FunctionCalls
 from .control_flow.loop_bodies import iteration_of
 from .domain import Assignments, Dim, Dims, SampledValue
 from .domain.values import (
@@ -84,16 +85,6 @@ class Resolutions:
     """The labels of Ifs that stay."""
 
 
-@dataclass
-class _Calls:
-    """The calls of a function: the first one's inputs, and whether all calls have the same coordinates and indices."""
-
-    tracked: Mapping[str, Tracked]
-    alike: bool = True
-    replaces: bool = False
-    """Whether the function has a constant that was replaced because of them."""
-
-
 class Interpreter(Visitor):
     """One interpretation of a model, which is edited in place, under the hypotheses chosen so far.
 
@@ -123,7 +114,7 @@ class Interpreter(Visitor):
         """The dims of the graph's outputs, after `run`."""
         self.table_facts = TableFacts()
         """Facts about the computed tables of all bodies, after `run`."""
-        self._calls: dict[FunctionKey, _Calls] = {}
+        self._calls: dict[FunctionKey, FunctionCalls] = {}
         self._resolved = resolved
         self._model = model
         self._assignments = assignments
@@ -206,10 +197,10 @@ class Interpreter(Visitor):
         for node in body.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
                 state.consumers.setdefault(name, []).append(node)
-        for name, value in inputs.items():
-            state.record(name, value)
         for name, known in (tracked or {}).items():
             state.track(name, known)
+        for name, value in inputs.items():
+            state.record(name, value)
         if isinstance(body, onnx.GraphProto):
             for tensor in body.initializer:
                 if tensor.name not in state.values:
@@ -242,7 +233,8 @@ class Interpreter(Visitor):
             state = self._interpret_body(
                 function, scope, inputs, imports=function.opset_import, tracked=tracked
             )
-            self._require_same_numbers(context, key, tracked, replaced)
+            calls = self._calls.setdefault(key, FunctionCalls(tracked))
+            calls.require_same_numbers(context, tracked, replaces=self.table_facts.replaced > replaced)
             for name, inner in zip(node.output, function.output, strict=False):
                 context.graph_state.track(name, state.tracked(inner))
             return [state.value(name) for name in function.output]
@@ -253,20 +245,6 @@ class Interpreter(Visitor):
         if context.removed_batch:
             self.batch_removers.append(context)
         return outputs
-
-    def _require_same_numbers(
-        self, context: NodeContext, key: FunctionKey, tracked: Mapping[str, Tracked], replaced: int
-    ) -> None:
-        """Raise UnrepairableNode if a function replaced a size beside coordinates, and not all of its calls have these."""
-        calls = self._calls.setdefault(key, _Calls(tracked))
-        calls.replaces |= self.table_facts.replaced > replaced
-        calls.alike &= all(known.equals(calls.tracked[name]) for name, known in tracked.items())
-        if calls.replaces and not calls.alike:
-            context.refuse(
-                f"function {context.node.op_type!r} replaces the size of the image by a new size in one of its calls. Another"
-                " call has numbers that are no coordinates, and needs the old size. Inline the functions of the model before,"
-                " for example with onnx.inliner.inline_local_functions"
-            )
 
     def _interpret_subgraphs(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
@@ -319,19 +297,19 @@ class Interpreter(Visitor):
                 frozen = branch_of_length(context) if inlines else None
                 if frozen is not None:
                     raise BranchConflict(context, frozen) from error
-                calls = any(
+                calls_function = any(
                     called(inner) in self._functions
                     for _, body in nested_bodies(graph)
                     for inner in body.node
                 )
-                if branch in (None, attribute) or calls:
+                if branch in (None, attribute) or calls_function:
                     raise  # the functions are edited, and other nodes may call them too
                 graph.CopyFrom(untouched)
                 self.table_facts.restore(facts)
                 continue
             results[attribute] = [state.value(name) for name in output_names(graph)]
             tracked.append([state.tracked(name) for name in output_names(graph)])
-        for name, *known in zip(context.node.output, *tracked, strict=True):
+        for name, *known in zip(context.node.output, *tracked, strict=False):
             outer.track(name, reduce(Tracked.join, known))
         if len(results) == 1:
             return next(iter(results.values()))

@@ -232,7 +232,7 @@ def test_a_function_that_scales_coordinates_and_other_numbers_is_refused(first: 
     calls = [_call("Scale", points, "a"), _call("Scale", "features", "b")]
     source.add(*(calls if first == "points" else reversed(calls)), helper.make_node("Add", ["a", "b"], ["c"]))
 
-    with pytest.raises(CannotMigrate, match="'Scale' replaces the size of the image by a new size"):
+    with pytest.raises(CannotMigrate, match="function 'Scale' has a constant that is the size of the image"):
         source.opened("c")
 
 
@@ -305,6 +305,35 @@ def _scan(value: str, axis: int, stacked: int, *nodes: onnx.NodeProto) -> onnx.N
     body = helper.make_graph([*nodes], "steps", [step], [result])
     axes = {"scan_input_axes": [axis], "scan_output_axes": [stacked]}
     return helper.make_node("Scan", [value], ["stack"], body=body, num_scan_inputs=1, **axes)
+
+
+def test_coordinates_of_unknown_rank_are_not_followed() -> None:
+    """No branch is known to be taken, and they give values of 3 and of 2 axes."""
+    source = _Source()
+    points = source.compute("Add", "features", _points(SIZE), "graph")
+    outputs = [helper.make_empty_tensor_value_info(name) for name in ("t", "e")]
+    then = [_constant("axis", np.array([0], np.int64)), helper.make_node("Squeeze", [points, "axis"], ["t"])]
+    other = [helper.make_node("Neg", [points], ["e"])]
+    source.add(
+        helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+        helper.make_node("Cast", ["most"], ["bright"], to=TensorProto.BOOL),
+        helper.make_node("Not", ["bright"], ["dark"]),
+        helper.make_node(
+            "If",
+            ["dark"],
+            ["chosen"],
+            then_branch=helper.make_graph(then, "then", [], outputs[:1]),
+            else_branch=helper.make_graph(other, "else", [], outputs[1:]),
+        ),
+        helper.make_node("Transpose", ["chosen"], ["turned"], perm=[1, 0]),
+        _constant("first", np.array([0], np.int64)),
+        helper.make_node("Unsqueeze", ["turned", "first"], ["cells"]),
+    )
+
+    result, _ = source.opened("cells")
+
+    for size in (SIZE, *OTHERS):
+        np.testing.assert_array_equal(output_at(result, size)[0].T, _points(size)[0])
 
 
 def test_a_branch_that_edited_a_function_is_not_left_as_it_was() -> None:
