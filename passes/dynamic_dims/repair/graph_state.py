@@ -66,7 +66,10 @@ class GraphState:
     )
     """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
-    """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
+    """The elements of values that depend on constants alone, None for other values (`grids.constants`).
+
+    For inputs of a function, these are the elements in the current call.
+    """
     table_facts: TableFacts = field(default_factory=TableFacts)
     """Facts that computed tables show; all bodies of an interpretation have the same ones."""
     coordinates: dict[str, Array] = field(default_factory=dict)
@@ -90,6 +93,15 @@ class GraphState:
             if known_state is not None:
                 return known_state
         return SampledValue()
+
+    def owner(self, name: str) -> GraphState | None:
+        """Return the graph whose node computes a value, or that knows its elements (`computed_constants`); None for others."""
+        for graph in self.enclosing():
+            if name in graph.producers or name in graph.computed_constants:
+                return graph
+            if name in graph.values:
+                break
+        return None
 
     def tracked(self, name: str) -> Tracked:
         """Return whether a value holds coordinates or indices of cells."""

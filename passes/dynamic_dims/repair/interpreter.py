@@ -39,7 +39,7 @@ from onnx_migrate.standard.schema import is_onnx
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
 from .control_flow.function_calls import FunctionCalls
 from .control_flow.loop_bodies import iteration_of
-from .domain import Assignments, Dim, Dims, SampledValue
+from .domain import Array, Assignments, Dim, Dims, SampledValue
 from .domain.values import (
     join,
     value_of_body_input,
@@ -49,6 +49,7 @@ from .domain.values import (
     value_of_tensor,
 )
 from .graph_state import GraphState, LoopState
+from .grids import constant_array
 from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted
@@ -179,8 +180,12 @@ class Interpreter(Visitor):
         imports: Iterable[onnx.OperatorSetIdProto] = (),
         loop_states: Mapping[str, LoopState] | None = None,
         tracked: Mapping[str, Tracked] | None = None,
+        constants: Mapping[str, Array | None] | None = None,
     ) -> GraphState:
-        """Interpret the nodes of a body; a sub-graph has the imports of `parent`. `tracked` is by the names of inputs."""
+        """Interpret the nodes of a body; a sub-graph has the imports of `parent`.
+
+        `tracked` and `constants` have names of inputs as their keys.
+        """
         versions = parent.imports if parent else {entry.domain: entry.version for entry in imports}
         own = initializer_names(body) if isinstance(body, onnx.GraphProto) else ()
         state = GraphState(
@@ -193,6 +198,7 @@ class Interpreter(Visitor):
             initializers=frozenset(own),
             loop_states=loop_states or {},
             table_facts=self.table_facts,
+            computed_constants={**(constants or {})},
         )
         for node in body.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
@@ -221,23 +227,8 @@ class Interpreter(Visitor):
         if node.op_type == "Constant" and is_onnx(node.domain):
             return [value_of_constant(node, context.graph_state.scope)]
         key = called(node)
-        if key in self._functions:  # its body is repaired for all calls, with the values of each
-            function, scope = self._functions[key]
-            pairs = zip(function.input, context.inputs, strict=False)
-            inputs = {name: value for name, value in pairs if value is not None}
-            tracked = {
-                inner: context.graph_state.tracked(context.rw.input(index))
-                for index, inner in enumerate(function.input)
-            }
-            replaced = self.table_facts.replaced
-            state = self._interpret_body(
-                function, scope, inputs, imports=function.opset_import, tracked=tracked
-            )
-            calls = self._calls.setdefault(key, FunctionCalls(tracked))
-            calls.require_same_numbers(context, tracked, replaces=self.table_facts.replaced > replaced)
-            for name, inner in zip(node.output, function.output, strict=False):
-                context.graph_state.track(name, state.tracked(inner))
-            return [state.value(name) for name in function.output]
+        if key in self._functions:
+            return self._interpret_call(context, key)
         graphs = list(subgraphs(node))
         if graphs:
             return self._interpret_subgraphs(context, index, graphs)
@@ -245,6 +236,39 @@ class Interpreter(Visitor):
         if context.removed_batch:
             self.batch_removers.append(context)
         return outputs
+
+    def _interpret_call(self, context: NodeContext, key: FunctionKey) -> list[SampledValue]:
+        """Repair the body of a function for all calls, with the values of this one; return the values of the outputs."""
+        node, (function, scope) = context.node, self._functions[key]
+        pairs = zip(function.input, context.inputs, strict=False)
+        inputs = {name: value for name, value in pairs if value is not None}
+        tracked = {
+            inner: context.graph_state.tracked(context.rw.input(index))
+            for index, inner in enumerate(function.input)
+        }
+        constants = {
+            inner: constant_array(context.graph_state, context.rw.input(index))
+            for index, inner in enumerate(function.input)
+            if context.constant(index) is not None
+        }
+        sizes, tables = self.table_facts.replaced, self.table_facts.tables
+        state = self._interpret_body(
+            function,
+            scope,
+            inputs,
+            imports=function.opset_import,
+            tracked=tracked,
+            constants=constants,
+        )
+        calls = self._calls.setdefault(key, FunctionCalls(tracked, constants))
+        calls.sizes |= self.table_facts.replaced > sizes
+        calls.tables |= self.table_facts.tables > tables
+        calls.add(context, tracked, constants)
+        for name, inner in zip(node.output, function.output, strict=False):
+            context.graph_state.track(name, state.tracked(inner))
+            if state.value(inner).constant() is not None:
+                context.graph_state.computed_constants[name] = constant_array(state, inner)
+        return [state.value(name) for name in function.output]
 
     def _interpret_subgraphs(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
@@ -266,7 +290,13 @@ class Interpreter(Visitor):
             tracked = iteration.tracked_inputs()
             while True:
                 state = self._interpret_body(
-                    graph, scope, inputs, outer, loop_states=loop_states, tracked=tracked
+                    graph,
+                    scope,
+                    inputs,
+                    outer,
+                    loop_states=loop_states,
+                    tracked=tracked,
+                    constants=iteration.constants(),
                 )
                 later = iteration.tracked_later(tracked, state)
                 if all(known.equals(tracked[name]) for name, known in later.items()):

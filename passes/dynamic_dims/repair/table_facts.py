@@ -32,6 +32,9 @@ class TableFacts:
     replaced: int = 0
     """How many constants were replaced because they hold a size beside coordinates or indices of cells."""
 
+    tables: int = 0
+    """How many tables were written."""
+
     @property
     def bounds(self) -> tuple[int, int]:
         """Return the step and the least length of images that all tables allow; 0 for any."""

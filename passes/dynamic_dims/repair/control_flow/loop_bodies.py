@@ -18,6 +18,7 @@ from onnx_migrate.standard.schema import is_onnx
 from ..domain import Array, Dim, SampledValue
 from ..domain.values import join
 from ..graph_state import GraphState, LoopState, upstream
+from ..grids import constant_array
 from ..node_context import LoopStateConflict, NodeContext
 from ..operand_edits import expand_operand
 from ..tracked import Tracked
@@ -88,6 +89,17 @@ class Iteration:
                 known = known.step(_axis(self.context, "scan_input_axes", index - self.states, len(dims)))
             tracked[declared.name] = known
         return tracked
+
+    def constants(self) -> dict[str, Array | None]:
+        """Return the small constants among the states of a Loop that its body does not change."""
+        if self.context.node.op_type != "Loop":
+            return {}
+        nodes = producers(self.body)
+        return {
+            self.body.input[index].name: constant_array(self.context.graph_state, name)
+            for index, name in enumerate(self.context.node.input[2:], 2)
+            if self.context.constant(index) is not None and _is_invariant(self.body, index, nodes)
+        }
 
     def tracked_later(self, tracked: Mapping[str, Tracked], state: GraphState) -> dict[str, Tracked]:
         """Return these inputs as later iterations get them too; `state` is the body after one iteration."""

@@ -41,7 +41,7 @@ def follow_image_sizes(context: NodeContext) -> None:
         return
     mark = marks[tracked]
     for index, name in enumerate(context.node.input):
-        array = constant_array(context, name) if index != tracked and name else None
+        array = constant_array(context.graph_state, name) if index != tracked and name else None
         if array is None or mark is None or array.size > _MOST or array.dtype.kind not in "fiu":
             continue
         sized = _sized(context, index, array, mark)
@@ -66,7 +66,7 @@ def _follow_map_lengths(context: NodeContext) -> None:
     node = context.node
     if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts.names:
         return
-    array = constant_array(context, node.input[1])
+    array = constant_array(context.graph_state, node.input[1])
     if array is None or array.size != 1 or array.dtype.kind != "f":
         return
     nothing = np.zeros([1] * max(array.ndim, 1), np.int64)
@@ -203,7 +203,7 @@ def _limit(context: NodeContext) -> None:
     mark = context.graph_state.tracked(context.node.input[0]).marks
     rw = context.rw
     by_input = rw.version >= 11
-    high = constant_array(context, rw.input(2)) if by_input and rw.input(2) else None
+    high = constant_array(context.graph_state, rw.input(2)) if by_input and rw.input(2) else None
     limit = context.attributes.get("max") if not by_input else None
     array = high if high is not None else None if limit is None else np.array(limit, np.float32)
     if mark is None or array is None:

@@ -93,7 +93,7 @@ def _start(context: NodeContext) -> None:
 
 def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:
     """Replace the second input by the length of axes, if one of them changes."""
-    array = constant_array(context, context.rw.input(1))
+    array = constant_array(context.graph_state, context.rw.input(1))
     if array is None or not any(axis.varies for axis in axes):
         return
     dim = merged_axis(list(axes))
@@ -115,7 +115,7 @@ def _number(context: NodeContext) -> int | None:
     axes = context.graph_state.table_facts.index_axes.get(name)
     if axes is not None:  # an earlier interpretation of this body replaced the number
         return prod(axis.frozen for axis in axes)
-    array = constant_array(context, name)
+    array = constant_array(context.graph_state, name)
     if array is None or array.size != 1 or array.dtype.kind not in "iuf":
         return None
     number = float(array.reshape(-1)[0])

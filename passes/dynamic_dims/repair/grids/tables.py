@@ -58,7 +58,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     if any(dim.of_batch for dim in lengths.values()) or not _tells_axes_apart(context, lengths):
         return False
     name = context.rw.input(index)
-    array = constant_array(context, name)
+    array = constant_array(context.graph_state, name)
     if array is None or array.size > LARGEST or array.dtype.kind not in "fiub":
         return False
     if context.rw.constant_value(name) is None and _is_plain(array, lengths):
@@ -76,6 +76,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
         if law is None:
             context.refuse(_learned(context, name, table), index)
         written = cache[key] = _write(context, index, table, law)
+        context.graph_state.table_facts.tables += 1
         if isinstance(law, Law):
             facts = {
                 "pixels": law.pixels,
