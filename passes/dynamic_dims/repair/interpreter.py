@@ -287,6 +287,9 @@ class Interpreter(Visitor):
             inputs |= iteration.body_inputs(self._resolved.expanded_states)
             loop_states = iteration.loop_states()
             record_emitted(context)
+            constants = {
+                inner: constant_array(outer, name) for inner, name in iteration.constant_inputs().items()
+            }
             tracked = iteration.tracked_inputs()
             while True:
                 state = self._interpret_body(
@@ -296,7 +299,7 @@ class Interpreter(Visitor):
                     outer,
                     loop_states=loop_states,
                     tracked=tracked,
-                    constants=iteration.constants(),
+                    constants=constants,
                 )
                 later = iteration.tracked_later(tracked, state)
                 if all(known.equals(tracked[name]) for name, known in later.items()):

@@ -18,7 +18,6 @@ from onnx_migrate.standard.schema import is_onnx
 from ..domain import Array, Dim, SampledValue
 from ..domain.values import join
 from ..graph_state import GraphState, LoopState, upstream
-from ..grids import constant_array
 from ..node_context import LoopStateConflict, NodeContext
 from ..operand_edits import expand_operand
 from ..tracked import Tracked
@@ -90,13 +89,16 @@ class Iteration:
             tracked[declared.name] = known
         return tracked
 
-    def constants(self) -> dict[str, Array | None]:
-        """Return the small constants among the states of a Loop that its body does not change."""
+    def constant_inputs(self) -> dict[str, str]:
+        """Return the states of a Loop that are small constants and that its body does not change.
+
+        The keys are names of the body's inputs, the values are names of the node's inputs.
+        """
         if self.context.node.op_type != "Loop":
             return {}
         nodes = producers(self.body)
         return {
-            self.body.input[index].name: constant_array(self.context.graph_state, name)
+            self.body.input[index].name: name
             for index, name in enumerate(self.context.node.input[2:], 2)
             if self.context.constant(index) is not None and _is_invariant(self.body, index, nodes)
         }
