@@ -9,11 +9,11 @@ import onnx
 
 from onnx_migrate.engine.pass_infra import Pass, register_pass
 from onnx_migrate.facts.shapes import dims_of
-from onnx_migrate.model.dims.open_names import UNNAMED, OpenNames
+from onnx_migrate.model.dims.open_names import OpenNames
 from onnx_migrate.model.dims.plan import DimPlan
 from onnx_migrate.model.dims.requests import DynamicAxes
 from onnx_migrate.model.graphs import fed_inputs
-from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.interface import UNNAMED, Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 

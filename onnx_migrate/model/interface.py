@@ -14,6 +14,7 @@ from onnx_migrate.messages import did_you_mean
 from onnx_migrate.model.graphs import fed_inputs, initializer_names
 
 __all__ = [
+    "UNNAMED",
     "Interface",
     "Port",
     "axis_of",
@@ -25,6 +26,9 @@ __all__ = [
     "tokens_of",
     "unlist_initializers",
 ]
+
+UNNAMED = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
+"""Words that exporters write for any open dim. Two dims of one of these words may have different lengths."""
 
 
 @dataclass(frozen=True)

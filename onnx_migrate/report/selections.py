@@ -22,7 +22,7 @@ from onnx_migrate.reported import Section
 from onnx_migrate.rewrite.change_log import Change, Note
 from onnx_migrate.standard.targets import OperatorKnowledge, Target
 from onnx_migrate.standard.targets.knowledge import UnknownOperator
-from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, Verdict
+from onnx_migrate.verdicts import Comparison, RuntimeProof, Side, SizeCondition, Verdict
 
 __all__ = ["AskedFor", "Tool", "version"]
 
@@ -124,6 +124,7 @@ selects(
 selects(OperatorKnowledge, "runtime state nodes not_known=unknown")
 selects(UnknownOperator, "operator nodes")
 selects(Comparison, "* identical")
+selects(SizeCondition, "symbol text note")
 selects(Verdict, "* grade")
 selects(
     Side,

@@ -280,6 +280,8 @@ class SizeCondition:
     symbol: str
     text: str
     note: str
+    step: int = 0
+    """The number whose multiples the sizes must be; 0 if the condition is another one."""
 
 
 @dataclass(frozen=True)

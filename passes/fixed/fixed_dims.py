@@ -14,9 +14,8 @@ from onnx_migrate.errors import CannotMigrate, UsageError, VerificationFailed
 from onnx_migrate.facts.shapes import dims_of, dims_text, drop_value_info, inferred_outputs, set_dims
 from onnx_migrate.model.dims.expressions import is_expression, value_of
 from onnx_migrate.model.dims.fixed_sizes import FixedDims, fixed_axes
-from onnx_migrate.model.dims.open_names import UNNAMED
 from onnx_migrate.model.graphs import all_nodes, fed_inputs
-from onnx_migrate.model.interface import Interface
+from onnx_migrate.model.interface import UNNAMED, Interface
 from onnx_migrate.model.model import Model
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.verdicts import Verdict

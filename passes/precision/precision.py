@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -89,14 +89,14 @@ class Precision(ObligedPass):
         if self._target != TensorProto.FLOAT:
             model = in_float32(original, interface=self.interface)
         types = TypeTable(model.proto)
-        graph, *inner = frames_of(model.proto, types)
-        _refuse_unmatched(self.keep, (graph, *inner))
+        frames = frames_of(model.proto, types)
+        _refuse_unmatched(self.keep, frames)
         converter = self._converter(model, types)
         first = converter.convert(frozenset())
         if first.model.proto == model.proto:
             self._settle_unchanged(original, first.plan, log)
             return PassResult(original)
-        outcome = self._search(model, original, graph, converter, log)
+        outcome = self._search(model, original, frames, converter, log)
         last = converter.convert(outcome.islands, outcome.exact) if outcome is not None else first
         if self._target != TensorProto.FLOAT and not is_narrow(last.model.proto):
             self._refuse_unchanged(last.plan, outcome is not None and bool(outcome.islands))
@@ -104,7 +104,7 @@ class Precision(ObligedPass):
             return PassResult(original)
         if self._target == TensorProto.FLOAT:
             narrow = sources_of(self._target) & {*FLOATS}
-            note_origin(frames_of(original.proto, TypeTable(original.proto)), narrow, last.model.proto)
+            note_origin(frames, narrow, last.model.proto)
         else:
             forget_origin(self._target, last.model.proto)
         report_change(self._change(original, last, outcome), outcome, last, log)
@@ -147,14 +147,16 @@ class Precision(ObligedPass):
         )
 
     def _search(
-        self, model: Model, original: Model, graph: Frame, converter: Converter, log: ChangeLog
+        self, model: Model, original: Model, frames: Sequence[Frame], converter: Converter, log: ChangeLog
     ) -> Found | None:
         """Return which nodes must keep their type, None without settings. Raises CannotMigrate if no choice is close enough.
 
-        `model` is the `original`. For an original in float64 it is the float32 version; then the result is compared with both.
+        `model`, with its `frames`, is the `original`. For an original in float64 it is the float32 version; then the result is
+        compared with both.
         """
         if self.settings is None:
             return None
+        graph = frames[0]
         # The user gave inputs for the original model; earlier passes may have removed some of its inputs.
         chain = log.fact(Chain, "", "") or Chain()
         first = chain.links[0].before if chain.links else original
@@ -167,7 +169,7 @@ class Precision(ObligedPass):
             lambda islands, exact: converter.convert(islands, exact).model,
             settings,
             weights_alone=self._weights_alone,
-            origin=origin_of(frames_of(model.proto, converter.types), self._target, model.proto),
+            origin=origin_of(frames, self._target, model.proto),
         )
         if self._target != TensorProto.FLOAT or not is_narrow(model.proto):
             self._judge(outcome, graph)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import count_of
-from onnx_migrate.model.interface import Interface, Port, axis_of, port_named, tokens_of
+from onnx_migrate.model.interface import UNNAMED, Interface, Port, axis_of, port_named, tokens_of
 
 __all__ = ["FixedDims", "fixed_axes"]
 
@@ -21,9 +21,6 @@ FixedDims = Mapping[str, int | Sequence[int] | Mapping[int, int]] | str | Iterab
 """
 
 _PAIR = re.compile(r"(-?\d{1,9})\s*=\s*(\d{1,9})")
-
-_EMPTY = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Texts that exporters write for an unknown dim: two dims with the same text may have different sizes."""
 
 
 def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
@@ -67,7 +64,7 @@ def fixed_axes(request: FixedDims, interface: Interface) -> tuple[dict[str, dict
                     ),
                 )
             # All axes of one symbol get the same size.
-            if isinstance(old, str) and old not in _EMPTY and symbols.setdefault(old, size) != size:
+            if isinstance(old, str) and old not in UNNAMED and symbols.setdefault(old, size) != size:
                 raise UsageError(f"{old!r} was given two sizes, {symbols[old]} and {size}", code="other-size")
             sizes.setdefault(name, {})[axis] = size
     return sizes, symbols

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 
 import onnx
 
-__all__ = ["UNNAMED", "OpenNames"]
-
-UNNAMED = frozenset({"?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Words that exporters write for any open dim. Two dims of one of these words may have different lengths."""
+__all__ = ["OpenNames"]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import onnx
 
 from onnx_migrate.messages import count_of
 from onnx_migrate.model.dims.expressions import value_of
-from onnx_migrate.model.dims.open_names import UNNAMED
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.interface import UNNAMED
 
 __all__ = [
     "axes_with_symbol",

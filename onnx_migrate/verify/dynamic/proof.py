@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -75,18 +76,20 @@ def require_two_sizes(runner: SizedRunner, symbol: str, batch_axes: Mapping[str,
         raise RequirementViolated(f"the model does not run with {symbol} = {tried}: {last}", node=last.node)
     _note_fixed_axes(runner, symbol, values)
     if refused:
-        runs, condition = _accepted_sizes(runner, symbol, accepted, min(refused))
+        runs, condition, step = _accepted_sizes(runner, symbol, accepted, min(refused))
         tried = ", ".join(map(str, refused))
         note = f"the model does not run at {symbol} = {tried}; it does {runs}"
         runner.notes.append(note)
-        runner.conditions.append(SizeCondition(symbol, condition, note))
+        runner.conditions.append(SizeCondition(symbol, condition, note, step))
     return max(accepted)
 
 
-def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least: int) -> tuple[str, str]:
-    """Return the sizes of `symbol` at which the model runs, and the condition on a size; a few more runs measure both.
+def _accepted_sizes(
+    runner: SizedRunner, symbol: str, accepted: list[int], least: int
+) -> tuple[str, str, int]:
+    """Return the sizes of `symbol` at which the model runs, and the condition on a size with its `SizeCondition.step`.
 
-    `least` is the smallest size that the model refuses.
+    A few more runs measure both. `least` is the smallest size that the model refuses.
     """
     frozen = runner.symbols[symbol]
     accepted_text = f"at {' and '.join(map(str, accepted))}"
@@ -95,17 +98,17 @@ def _accepted_sizes(runner: SizedRunner, symbol: str, accepted: list[int], least
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if _runs(runner, symbol, middle) else (low, middle)
-        return f"up to {low}", f"at most {low}"
+        return f"up to {low}", f"at most {low}", 0
     for step in _STEPS:
         if _runs(runner, symbol, frozen + step):
             if all(_runs(runner, symbol, frozen + count * step) for count in (2, 3)):
                 # A smaller size costs little, and shows whether a TopK or a pool needs more rows.
                 if frozen >= 2 * step:
                     _runs(runner, symbol, frozen - frozen // (2 * step) * step)
-                first = "" if frozen % step == 0 else f"{frozen} plus "
-                return f"{accepted_text}, in steps of {step}", f"{first}a multiple of {step}"
+                runs, multiple = f"{accepted_text}, in steps of {step}", f"a multiple of {step}"
+                return (runs, f"{frozen} plus {multiple}", 0) if frozen % step else (runs, multiple, step)
             break
-    return accepted_text, f"a size that the model accepts, such as {' or '.join(map(str, accepted))}"
+    return accepted_text, f"a size that the model accepts, such as {' or '.join(map(str, accepted))}", 0
 
 
 def _runs(runner: SizedRunner, symbol: str, size: int) -> bool:
@@ -210,19 +213,30 @@ def prove_dynamic(
 def _with_bounds(
     conditions: Sequence[SizeCondition], symbols: Set[str], step: int, least: int
 ) -> tuple[SizeCondition, ...]:
-    """Return the conditions with a multiple of `step` in place of those on multiples that it contains, and with `least`."""
+    """Return the conditions, each joined with a multiple of `step` and with `least`; symbols without one get these alone."""
     texts = [f"a multiple of {step}"] if step else []
     texts += [f"at least {least}"] if least else []
-    note = f"a table of proportions is sure at {' and '.join(texts)} only, as the model shows no other sizes of it"
-    conditions_by_symbol = {
-        symbol: SizeCondition(symbol, " and ".join(texts), note) for symbol in sorted(symbols)
-    }
-    for condition in conditions:
-        number = condition.text.rpartition("a multiple of ")[2]
-        if not (step and number.isdecimal() and step % int(number) == 0):
-            text = f"{condition.text} and at least {least}" if least else condition.text
-            conditions_by_symbol[condition.symbol] = replace(condition, text=text)
-    return tuple(conditions_by_symbol.values())
+    text = " and ".join(texts)
+    note = f"a table of proportions is sure at {text} only, as the model shows no other sizes of it"
+    bounded: list[SizeCondition] = []
+    for symbol in sorted(symbols):
+        own = [condition for condition in conditions if condition.symbol == symbol]
+        others = [
+            condition for condition in own if not (step and condition.step and step % condition.step == 0)
+        ]
+        if len(others) < len(own) or not own:
+            bounded.append(SizeCondition(symbol, text, note, step))
+        bounded += [_bounded(condition, step, least) for condition in others]
+    return (*bounded, *(condition for condition in conditions if condition.symbol not in symbols))
+
+
+def _bounded(condition: SizeCondition, step: int, least: int) -> SizeCondition:
+    """Return a condition together with the bounds; multiples of two numbers are those of their least common multiple."""
+    multiple = math.lcm(condition.step, step)
+    texts = [f"a multiple of {multiple}"] if multiple else [condition.text]
+    texts += [f"a multiple of {step}"] if step and not multiple else []
+    texts += [f"at least {least}"] if least else []
+    return replace(condition, text=" and ".join(texts), step=multiple or condition.step)
 
 
 def prove(

@@ -14,8 +14,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_migrate.facts.shape_arithmetic import attributes_of
 from onnx_migrate.model.graphs import initializer_names, output_names, subgraphs
 from onnx_migrate.process import mark
+from onnx_migrate.standard.schema import is_onnx
 from onnx_migrate.verify.dynamic.sized_runs import RequirementViolated, SizedRunner, Values
 from onnx_migrate.verify.evaluators import UNOPTIMIZED, EvaluationError, Runnable, open_model
 from onnx_migrate.verify.kernel.arrays import Array
@@ -73,10 +75,12 @@ def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:
     values = _first_values(graph, part)
     if not part or not 0 < len(values) <= _MOST_VALUES:
         return "the last part of the model does not compute each cell separately"
-    exposed = open_model(
-        runner.runnable, UNOPTIMIZED, [name for name in values if name not in runner.feed({})]
-    )
-    few, many = ({**feed, **exposed.run(feed)} for feed in (runner.feed({}), runner.feed(sizes)))
+    try:
+        feeds = [runner.feed({}), runner.feed(sizes)]
+    except RequirementViolated as violation:  # this check chose the sizes, so the model has no fault
+        return f"at {_text(sizes)}, {violation}"
+    exposed = open_model(runner.runnable, UNOPTIMIZED, [name for name in values if name not in feeds[0]])
+    few, many = ({**feed, **exposed.run(feed)} for feed in feeds)
     rng = np.random.default_rng(0)
     large = {name: _random(many[name], rng) for name in values}
     small = {name: _first_cells(large[name], np.shape(few[name])) for name in values}
@@ -108,11 +112,11 @@ def _last_part(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
 
 
 def _is_by_cell(node: onnx.NodeProto, graph: onnx.GraphProto) -> bool:
-    if node.domain not in ("", "ai.onnx") or any(subgraphs(node)):
+    if not is_onnx(node.domain) or any(subgraphs(node)):
         return False
     if node.op_type != "Conv":
         return node.op_type in _BY_CELL
-    kernel = next((list(each.ints) for each in node.attribute if each.name == "kernel_shape"), [])
+    kernel = attributes_of(node).get("kernel_shape", [])
     weight = next((tensor for tensor in graph.initializer if tensor.name == node.input[1]), None)
     sizes = kernel or (list(weight.dims[2:]) if weight is not None else [])
     # The convolution of a distribution over distances has a weight for each of its bins, and one output.
@@ -156,6 +160,7 @@ def _model_of(runnable: Runnable, part: Sequence[onnx.NodeProto], values: Mappin
     read = {name for node in part for name in node.input}
     computed_names = {name for node in part for name in node.output}
     read_weights = [tensor for tensor in graph.initializer if tensor.name in read]
+    read_sparse = [sparse for sparse in graph.sparse_initializer if sparse.values.name in read]
     outputs = [value for value in graph.output if value.name in computed_names]
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), [None] * value.ndim)
@@ -166,6 +171,7 @@ def _model_of(runnable: Runnable, part: Sequence[onnx.NodeProto], values: Mappin
     del graph.sparse_initializer[:]
     graph.node.extend(nodes)
     graph.initializer.extend(read_weights)
+    graph.sparse_initializer.extend(read_sparse)
     graph.output.extend(outputs)
     graph.input.extend(inputs)
     return Runnable(structure=model.SerializeToString(), weights=runnable.weights)
@@ -182,8 +188,8 @@ def _reduces_cells(node: onnx.NodeProto, first: Values, second: Values) -> bool:
         return False
     if node.op_type == "MatMul":
         return len(a) - 1 in changing
-    axes = next((list(each.ints) for each in node.attribute if each.name == "axes"), None)
-    axis = next((each.i for each in node.attribute if each.name == "axis"), -1)
+    attributes = attributes_of(node)
+    axes, axis = attributes.get("axes"), attributes.get("axis", -1)
     if node.op_type != "Softmax" and axes is None:
         return True  # the axes are an input, which is not read here
     return any(each % len(a) in changing for each in (axes if axes is not None else [axis]))
@@ -205,13 +211,16 @@ def _require_rows(name: str, few: Array, many: Array, sizes: Mapping[str, int], 
         nearest = np.minimum(nearest, np.abs(other - rows).max(axis=1))
     wrong = int((nearest > limit).sum())
     if wrong:
-        where = ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
         raise RequirementViolated(
-            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {where}, although their features are"
+            f"{wrong} of {len(rows)} cells of output {name!r} have other numbers at {_text(sizes)}, although their features are"
             " the same",
             name,
             varied=set(sizes),
         )
+
+
+def _text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{symbol} = {size}" for symbol, size in sizes.items())
 
 
 def _rows(array: Array, axes: Sequence[int]) -> Array:

@@ -12,6 +12,7 @@ from onnx import TypeProto, ValueInfoProto
 from onnx_migrate.errors import UsageError
 from onnx_migrate.model.dims.expressions import value_of
 from onnx_migrate.model.graphs import fed_inputs
+from onnx_migrate.model.interface import UNNAMED
 from onnx_migrate.verify.inputs.attention_masks import attention_masks
 
 __all__ = [
@@ -51,8 +52,8 @@ _LENGTHS = (ODD_LENGTH, 16, 1, 64, 128, 256, 512, 1600, 16000)
 CHANNELS = (1, 3, 4)
 _CHOICES = 64
 
-_UNKNOWN = frozenset({"", "?", "None", "none", "-1", "0", "unk", "dynamic"})
-"""Symbols that exporters write for "unknown": two dims of the same such symbol may differ."""
+_UNKNOWN = UNNAMED | {""}
+"""Symbols that name no length, and the empty one of a dim without a symbol."""
 
 Dim = onnx.TensorShapeProto.Dimension
 

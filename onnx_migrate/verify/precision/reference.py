@@ -221,7 +221,7 @@ def reference_of(
             if bytes_of(search.recorded) > _WITH_OTHERS:
                 search.replace_model(open_model(original, STRICT), search.outputs, ())
             reference.seconds = _seconds(search, original)
-            kinds = _kinds(reference.seconds, weights)
+            kinds, fast = _kinds(reference.seconds, weights)
             search.run_also(name for name in _DISTRIBUTIONS[1:] if name in kinds)
             if SMOOTH in kinds:
                 run_on_waves(search, settings.seed)
@@ -238,8 +238,7 @@ def reference_of(
         reference.order = list(range(len(search.feeds)))
         arrays = [value for value in search.inputs[0].values() if isinstance(value, np.ndarray)]
         count = sum(array.size for array in arrays)
-        light = settings.feeds is None and (weights > _HEAVY or kinds == {*_FIRST})
-        if draws > 1 and light and count <= _LARGE:
+        if draws > 1 and settings.feeds is None and fast and count <= _LARGE:
             more = _MORE_DRAWS if count <= _FEW_NUMBERS and weights <= _LIGHT else 1
             reference.search, reference.draws = search, 1 + more * (draws - 1)
             if reference.decides:
@@ -255,10 +254,11 @@ def _seconds(search: FeedSearch, original: Runnable) -> float:
     return seconds_of_run(original.model, shapes_of(search.feeds[0].inputs), search.fastest)
 
 
-def _kinds(seconds: float, weights: int) -> set[str]:
-    """Return the kinds of inputs on which a model runs: all, unless it is slow or has many weights."""
-    kinds = _FIRST[: affordable(_WORK / _RUNS, seconds, _FEWEST_KINDS, len(_FIRST))]
-    return {*kinds} - ({SMOOTH, SCENE, WIDE} if weights > _HEAVY else set())
+def _kinds(seconds: float, weights: int) -> tuple[set[str], bool]:
+    """Return the kinds of inputs on which a model runs, and whether these are all for so many weights: a slow one has fewer."""
+    kinds = [kind for kind in _FIRST if weights <= _HEAVY or kind not in (SMOOTH, SCENE, WIDE)]
+    count = affordable(_WORK / _RUNS, seconds, _FEWEST_KINDS, len(kinds))
+    return {*kinds[:count]}, count == len(kinds)
 
 
 def bytes_of(values: Mapping[str, Any]) -> int:

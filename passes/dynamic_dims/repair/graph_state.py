@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from math import prod
 
 import numpy as np
 import onnx
@@ -15,8 +14,10 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 
 from .domain import Array, Assignments, Dim, SampledValue, Sizes
 from .domain.values import linear_formula
+from .table_facts import TableFacts
+from .tracked import CellIndex, Tracked
 
-__all__ = ["CellIndex", "GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
+__all__ = ["GraphState", "Length", "LoopState", "UnknownLength", "upstream"]
 
 
 class UnknownLength(Exception):
@@ -42,23 +43,6 @@ class LoopState:
     index: int
 
 
-@dataclass(frozen=True)
-class CellIndex:
-    """An index whose axis has these factors, in row-major order; it was divided by the length of `divided`, if that is set."""
-
-    factors: tuple[Dim, ...]
-    divided: tuple[Dim, ...] = ()
-    dim: Dim | None = None
-    """The axis that it counts; None after a division."""
-
-    def suffix(self, number: int) -> int | None:
-        """Return where the last factors begin whose lengths multiply to a number in the source model."""
-        for start in range(1, len(self.factors)):
-            if prod(factor.frozen for factor in self.factors[start:]) == number:
-                return start
-        return None
-
-
 @dataclass
 class GraphState:
     """The values of one graph, sub-graph or function body; names it does not hold are looked up in `parent`."""
@@ -82,19 +66,14 @@ class GraphState:
     )
     """The tables written so far, by the constant and the new lengths of its axes: the name, and the text of the report."""
     computed_constants: dict[str, Array | None] = field(default_factory=dict)
-    """The elements of values that depend on constants alone, None for other values (`grids.constants`)."""
-    table_steps: set[tuple[int, int]] = field(default_factory=set)
-    """The step and the least length of images for each table (`grids.laws.Law`)."""
-    table_facts: set[str] = field(default_factory=set)
-    """Facts that computed tables show, which others share or the proof relies on.
+    """The elements of values that depend on constants alone, None for other values (`grids.constants`).
 
-    "grid" for a grid in pixels, "sized" for numbers that change with the size of the image. "pixels" and "clipped" are facts of
-    proportions (`grids.laws`).
+    For inputs of a function, these are the elements in the current call.
     """
+    table_facts: TableFacts = field(default_factory=TableFacts)
+    """Facts that computed tables show; all bodies of an interpretation have the same ones."""
     coordinates: dict[str, Array] = field(default_factory=dict)
     """The values that are coordinates in the image, with a mark for each of their columns (`grids.coordinates`)."""
-    image_axes: dict[int, Dim] = field(default_factory=dict)
-    """The lengths of the image along its rows and its columns, which grids of the model follow."""
     cell_indices: dict[str, CellIndex] = field(default_factory=dict)
     """The values that are indices of cells of a feature map (`grids.indices`)."""
     _gathers: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
@@ -115,6 +94,33 @@ class GraphState:
                 return known_state
         return SampledValue()
 
+    def owner(self, name: str) -> GraphState | None:
+        """Return the graph whose node computes a value, or that knows its elements (`computed_constants`); None for others."""
+        for graph in self.enclosing():
+            if name in graph.producers or name in graph.computed_constants:
+                return graph
+            if name in graph.values:
+                break
+        return None
+
+    def tracked(self, name: str) -> Tracked:
+        """Return whether a value holds coordinates or indices of cells."""
+        if name in self.table_facts.marks:
+            return Tracked(self.table_facts.marks[name])
+        for graph in self.enclosing():
+            if name in graph.coordinates or name in graph.cell_indices:
+                return Tracked(graph.coordinates.get(name), graph.cell_indices.get(name))
+            if name in graph.values:
+                break
+        return Tracked()
+
+    def track(self, name: str, known: Tracked) -> None:
+        """Follow a value that another body computes; "" is an output that nothing reads."""
+        if name and known.marks is not None:
+            self.coordinates[name] = known.marks
+        if name and known.index is not None:
+            self.cell_indices[name] = known.index
+
     def is_constant(self, name: str) -> bool:
         """Return whether a value is an initializer or the output of a Constant node."""
         for graph in self.enclosing():
@@ -133,6 +139,9 @@ class GraphState:
     def record(self, name: str, value: SampledValue) -> None:
         """Store the knowledge about a value; its varying axes become sources of lengths."""
         self.values[name] = value
+        marks = self.coordinates.get(name)
+        if marks is not None and (value.dims is None or len(value.dims) != marks.ndim):
+            del self.coordinates[name]  # nothing tells which columns they are
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
                 self.sources.setdefault(dim.sizes, (name, axis))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import count
 
 import onnx
@@ -24,6 +25,7 @@ from onnx_migrate.model.graphs import (
     function_key,
     initializer_names,
     names_read,
+    nested_bodies,
     output_names,
     producers,
     subgraphs,
@@ -35,8 +37,9 @@ from onnx_migrate.rewrite.rewriter import Rewriter
 from onnx_migrate.standard.schema import is_onnx
 
 from .control_flow.branches import BranchConflict, branch_of_length, branch_taken, inlining_of
+from .control_flow.function_calls import FunctionCalls
 from .control_flow.loop_bodies import iteration_of
-from .domain import Assignments, Dim, Dims, SampledValue
+from .domain import Array, Assignments, Dim, Dims, SampledValue
 from .domain.values import (
     join,
     value_of_body_input,
@@ -46,9 +49,12 @@ from .domain.values import (
     value_of_tensor,
 )
 from .graph_state import GraphState, LoopState
+from .grids import constant_array
 from .hypotheses import Hypotheses
 from .node_context import BatchMerged, NodeContext, UnrepairableNode
 from .node_evaluation import evaluate, record_emitted
+from .table_facts import TableFacts
+from .tracked import Tracked
 
 __all__ = ["Coverage", "Interpreter", "Resolutions"]
 
@@ -107,10 +113,9 @@ class Interpreter(Visitor):
         """The nodes that removed the batch axis, and were made Reshapes that merge it with its neighbour."""
         self.outputs: dict[str, Dims | None] = {}
         """The dims of the graph's outputs, after `run`."""
-        self.table_bounds = 0, 0
-        """The step and the least length of images that computed tables allow, after `run`; 0 for any."""
-        self.table_facts: set[str] = set()
-        """Facts about the computed tables of the main graph, after `run` (`GraphState.table_facts`)."""
+        self.table_facts = TableFacts()
+        """Facts about the computed tables of all bodies, after `run`."""
+        self._calls: dict[FunctionKey, FunctionCalls] = {}
         self._resolved = resolved
         self._model = model
         self._assignments = assignments
@@ -131,9 +136,6 @@ class Interpreter(Visitor):
         inputs = {value.name: value_of_input(value, self._assignments) for value in fed_inputs(graph)}
         state = self._interpret_body(graph, self._main, inputs, imports=self._model.proto.opset_import)
         self.outputs = {name: state.value(name).dims for name in self._outputs}
-        self.table_facts = state.table_facts
-        steps, least = zip((0, 0), *state.table_steps, strict=True)
-        self.table_bounds = max(steps), max(least)
         symbols = set(self._assignments.sizes.values())
         for name, context in sorted(self._output_contexts.items()):
             for axis, dim in enumerate(state.value(name).dims or ()):
@@ -177,8 +179,13 @@ class Interpreter(Visitor):
         *,
         imports: Iterable[onnx.OperatorSetIdProto] = (),
         loop_states: Mapping[str, LoopState] | None = None,
+        tracked: Mapping[str, Tracked] | None = None,
+        constants: Mapping[str, Array | None] | None = None,
     ) -> GraphState:
-        """Interpret the nodes of a body; a sub-graph has the imports of `parent`."""
+        """Interpret the nodes of a body; a sub-graph has the imports of `parent`.
+
+        `tracked` and `constants` have names of inputs as their keys.
+        """
         versions = parent.imports if parent else {entry.domain: entry.version for entry in imports}
         own = initializer_names(body) if isinstance(body, onnx.GraphProto) else ()
         state = GraphState(
@@ -190,10 +197,14 @@ class Interpreter(Visitor):
             producers=producers(body),
             initializers=frozenset(own),
             loop_states=loop_states or {},
+            table_facts=self.table_facts,
+            computed_constants={**(constants or {})},
         )
         for node in body.node:
             for name in dict.fromkeys(names_read(node)) if any(subgraphs(node)) else node.input:
                 state.consumers.setdefault(name, []).append(node)
+        for name, known in (tracked or {}).items():
+            state.track(name, known)
         for name, value in inputs.items():
             state.record(name, value)
         if isinstance(body, onnx.GraphProto):
@@ -216,12 +227,8 @@ class Interpreter(Visitor):
         if node.op_type == "Constant" and is_onnx(node.domain):
             return [value_of_constant(node, context.graph_state.scope)]
         key = called(node)
-        if key in self._functions:  # its body is repaired for all calls, with the values of each
-            function, scope = self._functions[key]
-            pairs = zip(function.input, context.inputs, strict=False)
-            inputs = {name: value for name, value in pairs if value is not None}
-            state = self._interpret_body(function, scope, inputs, imports=function.opset_import)
-            return [state.value(name) for name in function.output]
+        if key in self._functions:
+            return self._interpret_call(context, key)
         graphs = list(subgraphs(node))
         if graphs:
             return self._interpret_subgraphs(context, index, graphs)
@@ -229,6 +236,39 @@ class Interpreter(Visitor):
         if context.removed_batch:
             self.batch_removers.append(context)
         return outputs
+
+    def _interpret_call(self, context: NodeContext, key: FunctionKey) -> list[SampledValue]:
+        """Repair the body of a function for all calls, with the values of this one; return the values of the outputs."""
+        node, (function, scope) = context.node, self._functions[key]
+        pairs = zip(function.input, context.inputs, strict=False)
+        inputs = {name: value for name, value in pairs if value is not None}
+        tracked = {
+            inner: context.graph_state.tracked(context.rw.input(index))
+            for index, inner in enumerate(function.input)
+        }
+        constants = {
+            inner: constant_array(context.graph_state, context.rw.input(index))
+            for index, inner in enumerate(function.input)
+            if context.constant(index) is not None
+        }
+        sizes, tables = self.table_facts.replaced, self.table_facts.tables
+        state = self._interpret_body(
+            function,
+            scope,
+            inputs,
+            imports=function.opset_import,
+            tracked=tracked,
+            constants=constants,
+        )
+        calls = self._calls.setdefault(key, FunctionCalls(tracked, constants))
+        calls.sizes |= self.table_facts.replaced > sizes
+        calls.tables |= self.table_facts.tables > tables
+        calls.add(context, tracked, constants)
+        for name, inner in zip(node.output, function.output, strict=False):
+            context.graph_state.track(name, state.tracked(inner))
+            if state.value(inner).constant() is not None:
+                context.graph_state.computed_constants[name] = constant_array(state, inner)
+        return [state.value(name) for name in function.output]
 
     def _interpret_subgraphs(
         self, context: NodeContext, index: int, graphs: list[tuple[str, int, onnx.GraphProto]]
@@ -247,7 +287,26 @@ class Interpreter(Visitor):
             inputs |= iteration.body_inputs(self._resolved.expanded_states)
             loop_states = iteration.loop_states()
             record_emitted(context)
-            state = self._interpret_body(graph, scope, inputs, outer, loop_states=loop_states)
+            constants = {
+                inner: constant_array(outer, name) for inner, name in iteration.constant_inputs().items()
+            }
+            tracked = iteration.tracked_inputs()
+            while True:
+                state = self._interpret_body(
+                    graph,
+                    scope,
+                    inputs,
+                    outer,
+                    loop_states=loop_states,
+                    tracked=tracked,
+                    constants=constants,
+                )
+                later = iteration.tracked_later(tracked, state)
+                if all(known.equals(tracked[name]) for name, known in later.items()):
+                    break
+                # A value that the next iteration gets holds coordinates, which the first one did not have.
+                tracked = later
+            iteration.track_outputs(tracked, state)
             return iteration.outputs([state.value(name) for name in output_names(graph)])
         return [SampledValue() for _ in context.node.output]
 
@@ -259,9 +318,11 @@ class Interpreter(Visitor):
         inlines = context.label not in self._resolved.kept_branches
         branch = branch_taken(context.input(0))
         results: dict[str, list[SampledValue]] = {}
+        tracked: list[list[Tracked]] = []
         for attribute, number, graph in graphs:
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)
+            facts = self.table_facts.copy()
             scope = outer.scope.inner(context.node, index, attribute, number, graph)
             try:
                 state = self._interpret_body(graph, scope, {}, outer)
@@ -269,11 +330,20 @@ class Interpreter(Visitor):
                 frozen = branch_of_length(context) if inlines else None
                 if frozen is not None:
                     raise BranchConflict(context, frozen) from error
-                if branch in (None, attribute):
-                    raise
+                calls_function = any(
+                    called(inner) in self._functions
+                    for _, body in nested_bodies(graph)
+                    for inner in body.node
+                )
+                if branch in (None, attribute) or calls_function:
+                    raise  # the functions are edited, and other nodes may call them too
                 graph.CopyFrom(untouched)
+                self.table_facts.restore(facts)
                 continue
             results[attribute] = [state.value(name) for name in output_names(graph)]
+            tracked.append([state.tracked(name) for name in output_names(graph)])
+        for name, *known in zip(context.node.output, *tracked, strict=False):
+            outer.track(name, reduce(Tracked.join, known))
         if len(results) == 1:
             return next(iter(results.values()))
         then, other = results["then_branch"], results["else_branch"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
+from onnx_migrate.standard.schema import is_onnx
+
 from .conflicts import batch_mixing, broadcast_conflict, operand_conflict
 from .domain import SampledValue
 from .domain.node_inference import ShapeConflict, infer
@@ -24,10 +26,18 @@ def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
     Raises UnrepairableNode for a conflict, but for BatchMixed of a node whose label is in `tolerated`.
     """
     state, count = context.graph_state, len(context.node.output)
-    follow_image_sizes(context)
-    follow_cell_indices(context)
+    # The hooks know operators by name; a node of another domain may have the same one.
+    of_standard = is_onnx(context.node.domain)
+    if of_standard:
+        follow_image_sizes(context)
+        follow_cell_indices(context)
     outputs = apply_rule(context)
     record_emitted(context)
+    # A hook that replaces a constant leaves its value to the nodes that were written, which are known only now.
+    context.inputs = [
+        _value_of(state, name) if value is None and name else value
+        for name, value in zip(context.node.input, context.inputs, strict=True)
+    ]
     imports = state.imports
     stand_in = substitute(context.node, context.inputs)
     if stand_in is not None:
@@ -47,7 +57,8 @@ def evaluate(context: NodeContext, tolerated: Set[str]) -> list[SampledValue]:
         raise BatchMixed(context, mixed)
     if stand_in is not None:
         return stand_in.spread(outputs, count)
-    track_coordinates(context, outputs)
+    if of_standard:
+        track_coordinates(context, outputs)
     return outputs
 
 

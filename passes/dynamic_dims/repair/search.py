@@ -25,7 +25,7 @@ Three conflicts do not end in an error:
   that changes its outputs (BatchMixed).
 
 Imports inside this package point one way: search -> interpreter -> node_evaluation, control_flow -> rules, conflicts ->
-rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> domain.
+rule_table, operand_edits, reshape_alignment -> node_context -> graph_state, hypotheses -> table_facts, tracked -> domain.
 """
 
 from __future__ import annotations
@@ -136,9 +136,7 @@ class _Attempt:
             for name, dims in outputs.items()
         }
         facts = self.interpreter.table_facts
-        return RepairResult(
-            self.model, axes, symbols, tuple(frozen), self.interpreter.table_bounds, facts == {"grid"}
-        )
+        return RepairResult(self.model, axes, symbols, tuple(frozen), facts.bounds, facts.keeps_cells)
 
 
 @dataclass

@@ -9,11 +9,11 @@ from typing import Any
 import onnx
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from onnx_migrate.files.places import url_download as download
 
 from onnx_migrate.errors import LoadError
 from onnx_migrate.files import inline, load, save
 from onnx_migrate.files.places import ensure_local
+from onnx_migrate.files.places import url_download as download
 from onnx_migrate.files.places.url_download import DownloadedModel
 from tests.files.feature_models import plain
 

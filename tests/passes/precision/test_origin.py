@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 
 import onnx_migrate
+from onnx_migrate.facts import typed_graph
+from onnx_migrate.facts.typed_graph import Frame
+from onnx_migrate.facts.value_types import TypeTable
 from tests.harness import model, require_opset
 
 
@@ -79,3 +84,21 @@ def test_metadata_that_somebody_edited_is_no_fault(value: str) -> None:
 
     assert half.report.verified
     assert not half.model.metadata_props
+
+
+def test_the_types_of_a_model_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    precision = importlib.import_module("onnx_migrate.passes.precision.precision")
+    read: list[onnx.ModelProto] = []
+
+    def frames_of(proto: onnx.ModelProto, types: TypeTable) -> list[Frame]:
+        read.append(proto)
+        return typed_graph.frames_of(proto, types)
+
+    monkeypatch.setattr(precision, "frames_of", frames_of)
+    half = onnx_migrate.migrate(net(), precision="fp16", keep_fp32=["MatMul"], isolated=False).model
+    assert len(read) == 1
+
+    whole = onnx_migrate.migrate(half, precision="fp32", isolated=False).model
+
+    assert len(read) == 2
+    assert whole.metadata_props

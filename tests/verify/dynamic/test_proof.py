@@ -9,8 +9,9 @@ import pytest
 
 from onnx_migrate import process
 from onnx_migrate.errors import UsageError
+from onnx_migrate.verdicts import SizeCondition
 from onnx_migrate.verify import Runnable
-from onnx_migrate.verify.dynamic.proof import _INCREMENTS, PROVE, prove_dynamic
+from onnx_migrate.verify.dynamic.proof import _INCREMENTS, PROVE, _with_bounds, prove_dynamic
 from onnx_migrate.verify.dynamic.proof import prove as prove_in_child
 from tests.support.paths import FIXTURES
 from tests.verify.harness import net, prove, runnable, wrong_optimiser
@@ -161,3 +162,54 @@ def test_the_largest_size_is_said_where_larger_ones_fail():
     longer = prove(net(text, p=[0.5] * 50), {"T": 9}, ())
     assert longer.holds, longer.reason
     assert any("it does up to 50" in note for note in longer.notes) or not longer.notes
+
+
+STRIDED = """(float[1,1,H] x) => (float[1,1,H] y) {
+    c = Conv<strides=[8]>(x, w) u = ConvTranspose<strides=[8]>(c, v) y = Add(x, u) }"""
+"""A model that runs at multiples of 8 only."""
+LONG = "(float[H] x) => (float[H] y) { s = Shape(x) z = Constant<value = int64[1] {0}>() q = Slice(p, z, s) y = Add(x, q) }"
+"""A model that runs up to the length of its constant."""
+
+
+@pytest.mark.parametrize(
+    ("bounds", "conditions"),
+    [
+        ((0, 0), [("a multiple of 8", 8)]),
+        ((12, 0), [("a multiple of 24", 24)]),
+        ((16, 0), [("a multiple of 16", 16)]),
+        ((12, 30), [("a multiple of 24 and at least 30", 24)]),
+        ((0, 30), [("a multiple of 8 and at least 30", 8)]),
+    ],
+)
+def test_steps_of_a_model_and_of_its_tables_are_one_condition(bounds, conditions):
+    ones = [[[0.5] * 8]]
+    proof = prove_dynamic(runnable(STRIDED, w=ones, v=ones), {"H": 16}, bounds=bounds)
+    assert proof.holds, proof.reason
+    assert [(each.text, each.step) for each in proof.conditions] == conditions
+
+
+def test_a_largest_size_and_the_bounds_of_tables_are_both_said():
+    proof = prove_dynamic(runnable(LONG, p=[0.5] * 30), {"H": 9}, bounds=(3, 6))
+    assert [each.text for each in proof.conditions] == ["at most 30 and a multiple of 3 and at least 6"]
+
+
+def test_multiples_beside_a_remainder_and_the_steps_of_tables_are_both_said():
+    condition = SizeCondition("H", "9 plus a multiple of 8", "as measured")
+    (bounded,) = _with_bounds([condition], {"H"}, 3, 0)
+    assert (bounded.text, bounded.step, bounded.note) == (
+        "9 plus a multiple of 8 and a multiple of 3",
+        0,
+        "as measured",
+    )
+
+
+def test_two_conditions_on_one_symbol_are_both_said():
+    conditions = [
+        SizeCondition("H", "at most 700", "long"),
+        SizeCondition("H", "a multiple of 24", "steps", 24),
+    ]
+    assert [each.text for each in _with_bounds(conditions, {"H", "W"}, 32, 0)] == [
+        "at most 700 and a multiple of 32",
+        "a multiple of 96",
+        "a multiple of 32",
+    ]

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.dynamic.proof import prove_dynamic
+from onnx_migrate.verify.dynamic.same_cells import require_same_cells
+from onnx_migrate.verify.dynamic.sized_runs import SizedRunner
+from onnx_migrate.verify.inputs import generate
+from onnx_migrate.verify.kernel import Tolerance
 from tests.support.feature_maps import cells, detector, opened
 from tests.support.repairs import text
 
@@ -79,3 +83,51 @@ def test_bounds_of_tables_are_conditions_on_the_sizes() -> None:
         ("H", "a multiple of 16 and at least 48"),
         ("W", "a multiple of 16 and at least 48"),
     ]
+
+
+def _runner(model: onnx.ModelProto) -> SizedRunner:
+    runnable = Runnable(structure=model.SerializeToString())
+    runner = SizedRunner(runnable, {"H": 64, "W": 64}, frozenset(), Tolerance(), 0)
+    runner.run_frozen()
+    return runner
+
+
+def test_inputs_that_are_too_large_at_the_sizes_of_this_check_are_a_note(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The check chooses 96 and 160, so the model is not at fault if it would need too much memory there."""
+    runner = _runner(_with_grid((64, 64)))
+    monkeypatch.setattr(generate, "_LARGEST", 96 * 160 * 4 - 1)
+
+    require_same_cells(runner, {"H": 96, "W": 96})
+
+    (note,) = runner.notes
+    assert note == (
+        "the numbers of single cells were not compared at other sizes: at H = 96, W = 160, inputs of these sizes would take"
+        " more than 256 MB each, or 1 GB together"
+    )
+
+
+def test_inputs_are_generated_once_for_each_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    runner, generated = _runner(_with_grid((64, 64))), list[object]()
+    feed = runner.feed
+    monkeypatch.setattr(runner, "feed", lambda sizes: generated.append(sizes) or feed(sizes))
+
+    require_same_cells(runner, {"H": 96, "W": 96})
+
+    assert not runner.notes
+    assert generated == [{}, {"H": 96, "W": 160}]
+
+
+def test_a_sparse_initializer_belongs_to_the_part_that_decodes_cells() -> None:
+    model = _numbered("height")
+    model.graph.node[-1].output[0] = "before"
+    model.graph.node.append(helper.make_node("Add", ["before", "half"], ["y"]))
+    values = numpy_helper.from_array(np.array([0.5], np.float32), "half")
+    indices = numpy_helper.from_array(np.array([[0, 0, 0]], np.int64), "places")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [1, 1, 1]))
+
+    holds, reason, notes = _proof(model, keeps_cells=True)
+
+    assert not holds, notes
+    assert "cells of output 'y' have other numbers at" in reason

@@ -82,3 +82,15 @@ def test_inputs_of_a_model_that_decides_are_drawn_again_at_once() -> None:
     text = "17 (float[4,4] x) => (int64[4,1] y) { y = ArgMax (x) }"
     original = Runnable(structure=model(text).SerializeToString())
     assert len(reference_of(original, original, Settings(isolated=False), 3).outputs) == 14
+
+
+@pytest.mark.parametrize("weights", [10, reference._HEAVY + 1])
+def test_a_slow_model_runs_on_two_kinds_of_inputs_and_draws_no_more(weights: int) -> None:
+    """A model with many weights runs on fewer kinds, but if it is slow, on as many as another slow one."""
+    fast_kinds, fast = reference._kinds(0.001, weights)
+    slow_kinds, slow_is_fast = reference._kinds(1000.0, weights)
+
+    assert fast
+    assert not slow_is_fast
+    assert len(slow_kinds) == 2
+    assert slow_kinds < fast_kinds

@@ -17,9 +17,10 @@ from onnx_migrate.standard.schema import is_onnx
 
 from ..domain import Array, Dim, SampledValue
 from ..domain.values import join
-from ..graph_state import LoopState, upstream
+from ..graph_state import GraphState, LoopState, upstream
 from ..node_context import LoopStateConflict, NodeContext
 from ..operand_edits import expand_operand
+from ..tracked import Tracked
 
 __all__ = ["Iteration", "iteration_of"]
 
@@ -76,6 +77,57 @@ class Iteration:
         initial = [context.input(self.first + index) or SampledValue() for index in range(self.states)]
         final = [join(a, b) for a, b in zip(initial, results, strict=False)]
         return [*final, *(self._stacked(value, index) for index, value in enumerate(results[self.states :]))]
+
+    def tracked_inputs(self) -> dict[str, Tracked]:
+        """Return the values of the body's inputs that are followed, in the first iteration."""
+        tracked: dict[str, Tracked] = {}
+        for index, declared in enumerate(self.body.input[self._offset :]):
+            known = self.context.graph_state.tracked(self.context.node.input[self.first + index])
+            dims = self.context.dims(self.first + index)
+            if index >= self.states and dims is not None:
+                known = known.step(_axis(self.context, "scan_input_axes", index - self.states, len(dims)))
+            tracked[declared.name] = known
+        return tracked
+
+    def constant_inputs(self) -> dict[str, str]:
+        """Return the states of a Loop that are small constants and that its body does not change.
+
+        The keys are names of the body's inputs, the values are names of the node's inputs.
+        """
+        if self.context.node.op_type != "Loop":
+            return {}
+        nodes = producers(self.body)
+        return {
+            self.body.input[index].name: name
+            for index, name in enumerate(self.context.node.input[2:], 2)
+            if self.context.constant(index) is not None and _is_invariant(self.body, index, nodes)
+        }
+
+    def tracked_later(self, tracked: Mapping[str, Tracked], state: GraphState) -> dict[str, Tracked]:
+        """Return these inputs as later iterations get them too; `state` is the body after one iteration."""
+        later = dict(tracked)
+        states = self.body.input[self._offset :][: self.states]
+        for index, (declared, result) in enumerate(zip(states, self._results, strict=False)):
+            known = later[declared.name].join(state.tracked(result.name))
+            later[declared.name] = known.within(self.context.dims(self.first + index))
+        return later
+
+    def track_outputs(self, tracked: Mapping[str, Tracked], state: GraphState) -> None:
+        """Follow the node's outputs, whose states are those that later iterations get."""
+        inputs = self.body.input[self._offset :]
+        for index, (name, result) in enumerate(zip(self.context.node.output, self._results, strict=False)):
+            known, dims = state.tracked(result.name), state.value(result.name).dims
+            if index < self.states:
+                known = tracked[inputs[index].name].join(known)
+            elif dims is not None:
+                axis = _axis(self.context, "scan_output_axes", index - self.states, len(dims) + 1)
+                known = known.stacked(axis)
+            self.context.graph_state.track(name, known)
+
+    @property
+    def _results(self) -> list[onnx.ValueInfoProto]:
+        """The body's outputs without the condition: the states after an iteration, then the values to stack."""
+        return [*self.body.output[self.context.node.op_type == "Loop" :]]
 
     @property
     def _offset(self) -> int:

@@ -50,11 +50,10 @@ class Columns:
         return _tolerance(self.segment.array)
 
 
-def columns_in(parts: Sequence[Segment], own: Sequence[tuple[int, ...]]) -> list[Columns] | None:
+def columns_in(parts: Sequence[Segment]) -> list[Columns] | None:
     """Return the columns of each segment; None if the feature maps have different axes, or numbers that are not finite.
 
-    `own` has for each segment the axes that the constant itself has. A map with one row does not show which columns follow
-    the rows, so these are the columns of the other maps that do.
+    A map with one row does not show which columns follow the rows, so these are the columns of the other maps that do.
     """
     if len({len(part.map_axes) for part in parts}) != 1:
         return None
@@ -62,14 +61,9 @@ def columns_in(parts: Sequence[Segment], own: Sequence[tuple[int, ...]]) -> list
         return None
     segment_columns = [_of_segment(part) for part in parts]
     for role in range(len(parts[0].map_axes)):
-        shown = [
-            _shared(columns.follows[role], axes) for columns, axes in zip(segment_columns, own, strict=True)
-        ]
+        shown = [_shared(columns.follows[role], columns.segment.own) for columns in segment_columns]
         pattern = np.logical_or.reduce(shown)
-        segment_columns = [
-            _completed(columns, role, pattern, axes)
-            for columns, axes in zip(segment_columns, own, strict=True)
-        ]
+        segment_columns = [_completed(columns, role, pattern) for columns in segment_columns]
     return segment_columns
 
 
@@ -103,10 +97,13 @@ def _shared(follows: Array, own: tuple[int, ...]) -> Array:
     return np.asarray(follows.any(axis=anchors))
 
 
-def _completed(columns: Columns, role: int, pattern: Array, own: tuple[int, ...]) -> Columns:
+def _completed(columns: Columns, role: int, pattern: Array) -> Columns:
     if columns.length(role) > 1:
         return columns
-    shape = [size if axis in own else 1 for axis, size in enumerate(columns_of(columns.segment.axes))]
+    shape = [
+        size if axis in columns.segment.own else 1
+        for axis, size in enumerate(columns_of(columns.segment.axes))
+    ]
     follows = np.broadcast_to(pattern.reshape(shape), columns.first.shape)
     return Columns(
         columns.segment,

@@ -12,11 +12,9 @@ import numpy as np
 
 from ..domain import Array, SampledValue
 from ..node_context import NodeContext
+from ..tracked import BOTH, combined, over
 
-__all__ = ["ACROSS", "BOTH", "DOWN", "track_coordinates"]
-
-DOWN, ACROSS, BOTH = 1, 2, 3
-"""Marks of columns of coordinates: y, x, and numbers that may be either. 0 marks all other numbers."""
+__all__ = ["track_coordinates"]
 
 _SAME = frozenset(
     {
@@ -29,8 +27,8 @@ _COMBINED = frozenset({"Add", "Sub", "Mul", "Div", "Min", "Max", "Sum", "Mean", 
 
 def track_coordinates(context: NodeContext, outputs: Sequence[SampledValue]) -> None:
     """Record which outputs of a node are coordinates, from those of its inputs."""
-    coordinates = context.graph_state.coordinates
-    marks = [coordinates.get(name) for name in context.node.input]
+    state = context.graph_state
+    marks = [state.tracked(name).marks for name in context.node.input]
     if all(mark is None for mark in marks):
         return
     move = _MOVES.get(context.node.op_type)
@@ -40,10 +38,7 @@ def track_coordinates(context: NodeContext, outputs: Sequence[SampledValue]) -> 
         )
         dims = outputs[index].dims if index < len(outputs) else None
         if mark is not None and mark.any() and dims is not None and mark.ndim == len(dims):
-            coordinates[name] = mark
-
-
-Marks = "list[Array | None]"
+            state.coordinates[name] = mark
 
 
 def _marks(
@@ -60,24 +55,8 @@ def _marks(
     if context.node.op_type in _COMBINED:
         rank = len(outputs[0].dims or ())
         shown = [mark for mark in marks if mark is not None and mark.ndim <= rank]
-        return _combined([mark.reshape([1] * (rank - mark.ndim) + list(mark.shape)) for mark in shown])
+        return combined([mark.reshape([1] * (rank - mark.ndim) + list(mark.shape)) for mark in shown])
     return None
-
-
-def _combined(marks: Sequence[Array]) -> Array:
-    """Return the marks of numbers that are combined element by element."""
-    together = marks[0] if marks else np.zeros((), np.int64)
-    for mark in marks[1:]:
-        different = (together != 0) & (mark != 0) & (together != mark)
-        together = np.where(different, BOTH, np.maximum(together, mark))
-    return np.asarray(together)
-
-
-def _over(mark: Array, axis: int) -> Array:
-    """Return marks without a difference along an axis."""
-    if mark.shape[axis] == 1:
-        return mark
-    return _combined([mark.take([at], axis) for at in range(mark.shape[axis])])
 
 
 def _concat(
@@ -88,7 +67,7 @@ def _concat(
         return None
     axis = context.attributes.get("axis", 1) % len(dims)
     if dims[axis].varies:
-        return _combined([_over(mark, axis) for mark in marks if mark is not None])
+        return combined([over(mark, axis) for mark in marks if mark is not None])
     parts = []
     for at, mark in enumerate(marks):
         own = context.known(at)
@@ -123,7 +102,7 @@ def _slice(
     else:
         read = [context.integers(at) for at in range(1, 5)]
         if read[0] is None or read[1] is None:
-            return _combined([mark]) if mark.size == 1 else np.full([1] * mark.ndim, BOTH)
+            return combined([mark]) if mark.size == 1 else np.full([1] * mark.ndim, BOTH)
         starts, ends = read[0].tolist(), read[1].tolist()
         axes, steps = (None if each is None else each.tolist() for each in read[2:])
     for at, (start, end) in enumerate(zip(starts, ends, strict=False)):
@@ -153,7 +132,7 @@ def _gather(
     if indices is not None and mark.shape[axis] > 1:
         return np.asarray(np.take(mark, indices, axis))
     rank = len(outputs[0].dims or ())
-    flat = np.squeeze(_over(mark, axis), axis)
+    flat = np.squeeze(over(mark, axis), axis)
     extra = rank - flat.ndim
     return flat.reshape((*flat.shape[:axis], *[1] * extra, *flat.shape[axis:])) if extra >= 0 else None
 
@@ -162,7 +141,7 @@ def _gather_elements(
     context: NodeContext, marks: list[Array | None], index: int, outputs: Sequence[SampledValue]
 ) -> Array | None:
     mark = marks[0]
-    return None if mark is None else _over(mark, context.attributes.get("axis", 0) % mark.ndim)
+    return None if mark is None else over(mark, context.attributes.get("axis", 0) % mark.ndim)
 
 
 def _gather_nd(
@@ -172,8 +151,8 @@ def _gather_nd(
     if mark is None:
         return None
     last = mark.shape[-1] if rank and mark.shape[-1] > 1 else 1
-    combined = _combined(list(mark.reshape(-1, last)))
-    return combined.reshape([1] * (rank - 1) + [last]) if last > 1 else np.full([1] * rank, int(combined[0]))
+    columns = combined(list(mark.reshape(-1, last)))
+    return columns.reshape([1] * (rank - 1) + [last]) if last > 1 else np.full([1] * rank, int(columns[0]))
 
 
 def _transpose(

@@ -88,9 +88,9 @@ _OPERATORS: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def evaluate(formula: Formula, size_of: Callable[[Dim], int]) -> Array:
-    """Return the numbers of a formula where dims have these sizes."""
-    shape = [size_of(axis) if isinstance(axis, Dim) else axis for axis in formula.axes]
+def evaluate(formula: Formula) -> Array:
+    """Return the numbers of a formula at the sizes of the source model."""
+    shape = [axis.frozen if isinstance(axis, Dim) else axis for axis in formula.axes]
     numbers = np.zeros((), formula.dtype)
     for selector in formula.selectors:
         along = np.ones(len(shape), np.int64)
@@ -99,12 +99,12 @@ def evaluate(formula: Formula, size_of: Callable[[Dim], int]) -> Array:
         numbers = np.asarray(numbers + positions * selector.factor.astype(formula.dtype))
     with np.errstate(all="ignore"):
         for step in formula.steps:
-            numbers = _after(numbers, step, formula.dtype, size_of)
+            numbers = _after(numbers, step, formula.dtype)
     return np.broadcast_to(numbers, shape)
 
 
-def _after(numbers: Array, step: Step, dtype: np.dtype[Any], size_of: Callable[[Dim], int]) -> Array:
-    operand = _number(step.operand, dtype, size_of)
+def _after(numbers: Array, step: Step, dtype: np.dtype[Any]) -> Array:
+    operand = _number(step.operand, dtype)
     if step.operator == "Waves":
         return np.asarray(np.sin(numbers) * operand + np.cos(numbers) * (1 - operand), dtype)
     if step.operator == "Valid":
@@ -125,21 +125,19 @@ def _valid(numbers: Array, margin: Array, axis: int) -> Array:
     return np.asarray(((numbers > margin) & (numbers < 1 - margin)).all(axis=axis, keepdims=True))
 
 
-def _number(quantity: Quantity, dtype: np.dtype[Any], size_of: Callable[[Dim], int]) -> Array:
+def _number(quantity: Quantity, dtype: np.dtype[Any]) -> Array:
     number = quantity.constant.astype(dtype)
     if quantity.times is not None:
-        number = number * _length(quantity.times, quantity.less, dtype, size_of)
+        number = number * _length(quantity.times, quantity.less, dtype)
     if quantity.over is not None:
-        number = number / _length(quantity.over, quantity.less, dtype, size_of)
+        number = number / _length(quantity.over, quantity.less, dtype)
     return np.asarray(number, dtype)
 
 
-def _length(
-    lengths: Lengths, less: Array | None, dtype: np.dtype[Any], size_of: Callable[[Dim], int]
-) -> Array:
+def _length(lengths: Lengths, less: Array | None, dtype: np.dtype[Any]) -> Array:
     length = lengths.rest.astype(dtype)
     for dim, mask in lengths.masks:
-        length = length + np.asarray(size_of(dim), dtype) * mask.astype(dtype)
+        length = length + np.asarray(dim.frozen, dtype) * mask.astype(dtype)
     return np.asarray(length if less is None else length - less.astype(dtype), dtype)
 
 

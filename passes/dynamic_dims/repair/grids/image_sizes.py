@@ -9,8 +9,8 @@ import numpy as np
 
 from ..domain import Array, Dim
 from ..node_context import NodeContext
+from ..tracked import ACROSS, DOWN
 from .constants import constant_array
-from .coordinates import ACROSS, DOWN
 from .formula import Lengths, Quantity
 from .writer import TableWriter
 
@@ -30,8 +30,7 @@ def follow_image_sizes(context: NodeContext) -> None:
 
     Raises UnrepairableNode where a square image leaves two sizes for a number, and the coordinate may be x or y.
     """
-    coordinates = context.graph_state.coordinates
-    marks = [coordinates.get(name) for name in context.node.input]
+    marks = [context.graph_state.tracked(name).marks for name in context.node.input]
     tracked = next((at for at, mark in enumerate(marks) if mark is not None), None)
     if tracked is None:
         _follow_map_lengths(context)
@@ -42,7 +41,7 @@ def follow_image_sizes(context: NodeContext) -> None:
         return
     mark = marks[tracked]
     for index, name in enumerate(context.node.input):
-        array = constant_array(context, name) if index != tracked and name else None
+        array = constant_array(context.graph_state, name) if index != tracked and name else None
         if array is None or mark is None or array.size > _MOST or array.dtype.kind not in "fiu":
             continue
         sized = _sized(context, index, array, mark)
@@ -50,7 +49,7 @@ def follow_image_sizes(context: NodeContext) -> None:
             if any(
                 dim.sizes == own.sizes for dim in _divisors(sized) for _, own in _map_axes(context, index)
             ):
-                context.graph_state.table_facts.add("map lengths")
+                context.graph_state.table_facts.names.add("map lengths")
             _replace(context, index, sized, array.dtype)
 
 
@@ -65,9 +64,9 @@ def _follow_map_lengths(context: NodeContext) -> None:
     These are the sizes of boxes: no grid is added to them, so nothing shows whether they are widths or heights but the length.
     """
     node = context.node
-    if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts:
+    if node.op_type != "Div" or "map lengths" not in context.graph_state.table_facts.names:
         return
-    array = constant_array(context, node.input[1])
+    array = constant_array(context.graph_state, node.input[1])
     if array is None or array.size != 1 or array.dtype.kind != "f":
         return
     nothing = np.zeros([1] * max(array.ndim, 1), np.int64)
@@ -78,10 +77,9 @@ def _follow_map_lengths(context: NodeContext) -> None:
 
 @dataclass(frozen=True)
 class _Sized:
-    """The numbers of a constant, some of them lengths of the image; `inverse` says that they are 1 / length."""
+    """The numbers of a constant, some of them lengths of the image or 1 / length."""
 
     quantity: Quantity
-    inverse: bool
     text: str
 
 
@@ -100,9 +98,10 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
         subtracted = np.where(held, less, 0.0) if less else None
         over, times = (lengths_held, None) if inverse else (None, lengths_held)
         shown = ", ".join(dict.fromkeys(context.name_of(dim) for dim, _ in lengths_held.masks))
-        context.graph_state.table_facts.add("sized")
+        context.graph_state.table_facts.names.add("sized")
+        context.graph_state.table_facts.replaced += 1
         text = f"holds the size of the image or of a feature map, which becomes {shown}"
-        return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), inverse, text)
+        return _Sized(Quantity(numerator, times=times, over=over, less=subtracted), text)
     return None
 
 
@@ -129,7 +128,11 @@ def _inverse(numbers: Array) -> Array:
 
 def _images(context: NodeContext) -> list[tuple[int, Dim]]:
     """Return the lengths of the image that grids of the model follow, along its rows and its columns."""
-    return [(role, dim) for role, dim in context.graph_state.image_axes.items() if dim.frozen >= _LEAST]
+    return [
+        (role, dim)
+        for role, dim in context.graph_state.table_facts.image_axes.items()
+        if dim.frozen >= _LEAST
+    ]
 
 
 def _map_axes(context: NodeContext, index: int) -> list[tuple[int, Dim]]:
@@ -197,10 +200,10 @@ def _replace(context: NodeContext, index: int, sized: _Sized, dtype: np.dtype[np
 
 def _limit(context: NodeContext) -> None:
     """Replace the upper limit of a Clip by the size of the image."""
-    mark = context.graph_state.coordinates.get(context.node.input[0])
+    mark = context.graph_state.tracked(context.node.input[0]).marks
     rw = context.rw
     by_input = rw.version >= 11
-    high = constant_array(context, rw.input(2)) if by_input and rw.input(2) else None
+    high = constant_array(context.graph_state, rw.input(2)) if by_input and rw.input(2) else None
     limit = context.attributes.get("max") if not by_input else None
     array = high if high is not None else None if limit is None else np.array(limit, np.float32)
     if mark is None or array is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..domain import Dim, SampledValue, fixed, merged_axis
 from ..domain.values import dtype_of
-from ..graph_state import CellIndex
 from ..node_context import NodeContext
+from ..tracked import CellIndex
 from .constants import constant_array
 from .tables import computed_table
 
@@ -32,27 +32,25 @@ def follow_cell_indices(context: NodeContext) -> None:
 
     The constant becomes the length of the axes that it stood for.
     """
-    node, cell_indices = context.node, context.graph_state.cell_indices
+    node, state = context.node, context.graph_state
     if node.op_type in ("TopK", "ArgMax", "ArgMin"):
         _start(context)
         return
     if node.op_type in ("Gather", "GatherElements", "GatherND"):
         _compute_gathered(context)
+    indices = [state.tracked(name).index for name in node.input]
     if node.op_type == "Concat":  # of the indices along several axes, for a GatherND
-        cell_indices.update(
-            (node.output[0], cell_indices[name]) for name in node.input if name in cell_indices
-        )
+        state.cell_indices.update((node.output[0], index) for index in indices if index is not None)
         return
-    index = next((cell_indices[name] for name in node.input if name in cell_indices), None)
-    if index is None:
+    first = next((index for index in indices if index is not None), None)
+    if first is None:
         return
     if node.op_type in _SAME:
-        cell_indices.update((name, index) for name in node.output if name)
+        state.cell_indices.update((name, first) for name in node.output if name)
         return
-    if node.input[0] not in cell_indices:
-        return
+    index = indices[0]
     number = _number(context) if node.op_type in ("Div", "Mod", "Mul") else None
-    if number is None:
+    if index is None or number is None:
         return
     if node.op_type == "Mul":
         if prod(factor.frozen for factor in index.divided) == number:
@@ -61,13 +59,15 @@ def follow_cell_indices(context: NodeContext) -> None:
     start = index.suffix(number)
     if start is not None:
         head, tail = index.factors[:start], index.factors[start:]
-        cell_indices[node.output[0]] = CellIndex(head, tail) if node.op_type == "Div" else CellIndex(tail)
+        state.cell_indices[node.output[0]] = (
+            CellIndex(head, tail) if node.op_type == "Div" else CellIndex(tail)
+        )
         _replace(context, number, tail)
 
 
 def _compute_gathered(context: NodeContext) -> None:
     """Compute a constant table if the node gathers rows of cells from it."""
-    index = context.graph_state.cell_indices.get(context.rw.input(1))
+    index = context.graph_state.tracked(context.rw.input(1)).index
     dims = context.known(0)
     if index is None or index.dim is None or not dims or any(dim.varies for dim in dims):
         return
@@ -93,7 +93,7 @@ def _start(context: NodeContext) -> None:
 
 def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:
     """Replace the second input by the length of axes, if one of them changes."""
-    array = constant_array(context, context.rw.input(1))
+    array = constant_array(context.graph_state, context.rw.input(1))
     if array is None or not any(axis.varies for axis in axes):
         return
     dim = merged_axis(list(axes))
@@ -101,15 +101,21 @@ def _replace(context: NodeContext, number: int, axes: tuple[Dim, ...]) -> None:
     if array.ndim:
         shape = context.rw.constant(np.array(array.shape, np.int64), "shape")
         name = context.rw.before("Reshape", [name, shape], hint="length")
-    context.graph_state.table_facts.add("sized")
+    facts = context.graph_state.table_facts
+    facts.names.add("sized")
+    facts.replaced += 1
+    facts.index_axes[name] = axes
     reason = f"{number} → {context.name_of(dim)}, the length of the axes that the index counts"
     context.set_input(1, name, reason, SampledValue(dtype_of(array), tuple(map(fixed, array.shape))))
 
 
 def _number(context: NodeContext) -> int | None:
     """Return the whole number that a node divides or multiplies by."""
-    node = context.node
-    array = constant_array(context, node.input[1]) if len(node.input) > 1 else None
+    name = context.rw.input(1)
+    axes = context.graph_state.table_facts.index_axes.get(name)
+    if axes is not None:  # an earlier interpretation of this body replaced the number
+        return prod(axis.frozen for axis in axes)
+    array = constant_array(context.graph_state, name)
     if array is None or array.size != 1 or array.dtype.kind not in "iuf":
         return None
     number = float(array.reshape(-1)[0])

@@ -164,7 +164,7 @@ def nearest_law(
         distance = 0.0
         for formula, array in zip(formulas, arrays, strict=True):
             with np.errstate(all="ignore"):
-                evaluated = evaluate(formula, _frozen).astype(array.dtype)
+                evaluated = evaluate(formula).astype(array.dtype)
             if not np.array_equal(evaluated, array):
                 distance = max(distance, _distance(evaluated, array))
         if not distance:
@@ -172,10 +172,6 @@ def nearest_law(
         if best is None or distance < best[0]:
             best = distance, formulas
     return Law(best[1], exact=False, text=text) if best is not None and best[0] <= ulps else None
-
-
-def _frozen(dim: Dim) -> int:
-    return dim.frozen
 
 
 def _distance(a: Array, b: Array) -> float:

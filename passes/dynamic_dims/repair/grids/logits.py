@@ -21,14 +21,14 @@ _MARGIN = 0.01
 """The margin that programs keep: a row is valid if its proportions are more than this and less than 1 minus this."""
 
 
-def logit_law(parts: Sequence[Segment], own: Sequence[tuple[int, ...]]) -> Law | None:
+def logit_law(parts: Sequence[Segment]) -> Law | None:
     """Return the law of a table of logits; None if it is no such table.
 
     The margin of valid rows is the published one, so a table with another margin does not fit.
     """
     if any(part.array.dtype.kind != "f" or len(part.map_axes) != 2 for part in parts):
         return None
-    row_axis = max(own[0], default=-1)
+    row_axis = max(parts[0].own, default=-1)
     if row_axis < 0 or any(part.array.shape[row_axis] != 4 for part in parts):
         return None
     fill = _fill(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -20,6 +20,8 @@ class Segment:
 
     array: Array
     axes: tuple[Dim | int, ...]
+    own: tuple[int, ...]
+    """The axes that the constant itself has; the others are factors of a length that changes."""
 
     @property
     def map_axes(self) -> list[int]:
@@ -52,9 +54,9 @@ def segments(array: Array, lengths: Mapping[int, Dim], *, turned: bool = False) 
             if factors is None:
                 return None
             term = Dim(term.sizes, factors)
-        axes = tuple(_axes(rows.shape, {**lengths, along: term}))
+        axes, own = _axes(rows.shape, {**lengths, along: term})
         shape = [axis.frozen if isinstance(axis, Dim) else axis for axis in axes]
-        segments_so_far.append(Segment(rows.reshape(shape), axes))
+        segments_so_far.append(Segment(rows.reshape(shape), axes, own))
     return segments_so_far
 
 
@@ -69,14 +71,19 @@ def _turned(factors: Sequence[Dim]) -> tuple[Dim, ...] | None:
     return tuple(turned)
 
 
-def _axes(shape: Sequence[int], lengths: Mapping[int, Dim]) -> Iterator[Dim | int]:
+def _axes(shape: Sequence[int], lengths: Mapping[int, Dim]) -> tuple[tuple[Dim | int, ...], tuple[int, ...]]:
+    """Return the axes of a segment, and the indices of those that the constant itself has."""
+    axes: list[Dim | int] = []
+    own: list[int] = []
     for axis, size in enumerate(shape):
         if axis not in lengths:
-            yield size
+            own.append(len(axes))
+            axes.append(size)
             continue
         factors = lengths[axis].flat_factors()
         assert prod(factor.frozen for factor in factors) == size
-        yield from (factor if factor.varies else factor.frozen for factor in factors)
+        axes += [factor if factor.varies else factor.frozen for factor in factors]
+    return tuple(axes), tuple(own)
 
 
 def image_length(assignments: Assignments, dim: Dim) -> Dim | None:

@@ -13,9 +13,10 @@ from onnx_migrate.rewrite.change_log import Exactness
 from ..domain import Array, Dim, SampledValue, fixed
 from ..domain.values import dtype_of
 from ..node_context import NodeContext
+from ..tracked import ACROSS, BOTH, DOWN
 from .columns import Columns, columns_in
-from .constants import constant_array
-from .coordinates import ACROSS, BOTH, DOWN
+from .constants import LARGEST, constant_array
+from .formula import columns_of
 from .laws import AmbiguousSizes, Law, grid_law
 from .logits import logit_law, valid_mask_law
 from .structure import Segment, image_length, segments
@@ -24,9 +25,6 @@ from .windows import WindowMasks, window_masks
 from .writer import TableWriter
 
 __all__ = ["computed_table"]
-
-_LARGEST = 20_000_000
-"""The most numbers of a table that is compared with laws; a learned table of this size would take seconds."""
 
 _SMALLEST_STRIDE = 8
 """Sample sizes that are less apart round to the same lengths of feature maps, for height and for width."""
@@ -60,8 +58,8 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
     if any(dim.of_batch for dim in lengths.values()) or not _tells_axes_apart(context, lengths):
         return False
     name = context.rw.input(index)
-    array = constant_array(context, name)
-    if array is None or array.size > _LARGEST or array.dtype.kind not in "fiub":
+    array = constant_array(context.graph_state, name)
+    if array is None or array.size > LARGEST or array.dtype.kind not in "fiub":
         return False
     if context.rw.constant_value(name) is None and _is_plain(array, lengths):
         # The constants behind a single row of numbers are positions, which have rules of their own.
@@ -78,6 +76,7 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
         if law is None:
             context.refuse(_learned(context, name, table), index)
         written = cache[key] = _write(context, index, table, law)
+        context.graph_state.table_facts.tables += 1
         if isinstance(law, Law):
             facts = {
                 "pixels": law.pixels,
@@ -85,10 +84,10 @@ def computed_table(context: NodeContext, index: int, lengths: Mapping[int, Dim])
                 "grid": law.keeps_cells,
                 "sized": not law.keeps_cells,
             }
-            context.graph_state.table_steps.add((law.step, law.least))
-            context.graph_state.table_facts.update(fact for fact, holds in facts.items() if holds)
+            context.graph_state.table_facts.steps.add((law.step, law.least))
+            context.graph_state.table_facts.names.update(fact for fact, holds in facts.items() if holds)
         else:
-            context.graph_state.table_facts.add("sized")
+            context.graph_state.table_facts.names.add("sized")
         if isinstance(law, Law) and law.is_grid:
             _mark(context, written[0], table, law)
     new, text, exact = written
@@ -123,8 +122,9 @@ def _is_plain(array: Array, lengths: Mapping[int, Dim]) -> bool:
 
 def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
     """Record which columns of a grid are coordinates along the rows and the columns of the image."""
-    formula = law.formulas[0]
-    own = _own_axes(table, Segment(table.array, formula.axes))
+    formula, parts = law.formulas[0], segments(table.array, table.lengths)
+    assert parts, "a law has a segment for each formula"
+    own = parts[0].own
     shape = [size if axis not in table.lengths else 1 for axis, size in enumerate(table.array.shape)]
     marks = np.zeros(shape, np.int64)
     for selector in formula.selectors:
@@ -132,13 +132,11 @@ def _mark(context: NodeContext, name: str, table: _Table, law: Law) -> None:
         image = image_length(context.assignments, dim) if isinstance(dim, Dim) else None
         role = _role(context, image)
         if image is not None and role != BOTH:
-            context.graph_state.image_axes.setdefault(role, image)
-        columns = np.broadcast_to(
-            selector.factor, [1 if isinstance(size, Dim) else size for size in formula.axes]
-        )
+            context.graph_state.table_facts.image_axes.setdefault(role, image)
+        columns = np.broadcast_to(selector.factor, columns_of(formula.axes))
         anchors = tuple(axis for axis in range(columns.ndim) if axis not in own)
         marks = np.where(columns.any(axis=anchors).reshape(shape), role, marks)
-    context.graph_state.coordinates[name] = marks
+    context.graph_state.table_facts.marks[name] = marks
 
 
 def _role(context: NodeContext, image: Dim | None) -> int:
@@ -160,52 +158,25 @@ def _law(context: NodeContext, table: _Table) -> Law | WindowMasks | None:
 
 
 def _law_of(context: NodeContext, table: _Table, parts: Sequence[Segment]) -> Law | WindowMasks | None:
-    own = [_own_axes(table, part) for part in parts]
     masks = window_masks(parts)
     if masks is not None:
         return masks
     if table.array.dtype.kind == "b" or set(np.unique(table.array).tolist()) == {0.0, 1.0}:
         return valid_mask_law(parts)
-    columns = columns_in(parts, own)
+    columns = columns_in(parts)
     if columns is None:
-        return logit_law(parts, own)
+        return logit_law(parts)
     images = [image_length(context.assignments, parts[0].dim(axis)) for axis in parts[0].map_axes]
-    pixels, clipped = (
-        "pixels" in context.graph_state.table_facts,
-        "clipped" in context.graph_state.table_facts,
-    )
+    facts = context.graph_state.table_facts.names
     return (
-        grid_law(columns, images, pixels=pixels, clipped=clipped)
+        grid_law(columns, images, pixels="pixels" in facts, clipped="clipped" in facts)
         or wave_law(columns, _is_square(columns))
-        or logit_law(parts, own)
+        or logit_law(parts)
     )
 
 
 def _is_square(parts: Sequence[Columns]) -> bool:
     return all(len(columns.follows) == 2 and columns.length(0) == columns.length(1) for columns in parts)
-
-
-def _own_axes(table: _Table, part: Segment) -> tuple[int, ...]:
-    """Return the axes of a segment that are axes of the constant, and no factor of a length that changes."""
-    own, at = [], 0
-    for axis in range(table.array.ndim):
-        if axis not in table.lengths:
-            own.append(at)
-            at += 1
-            continue
-        dim = table.lengths[axis]
-        at += len(dim.flat_factors() if len(dim.flat_terms()) == 1 else _term_factors(part, table, axis))
-    return tuple(own)
-
-
-def _term_factors(part: Segment, table: _Table, axis: int) -> Sequence[object]:
-    """Return the factors of the joined axis in a segment: all of its axes that no other axis of the constant accounts for."""
-    others = sum(
-        len(table.lengths[other].flat_factors()) if other in table.lengths else 1
-        for other in range(table.array.ndim)
-        if other != axis
-    )
-    return range(len(part.axes) - others)
 
 
 def _write(context: NodeContext, index: int, table: _Table, law: Law | WindowMasks) -> tuple[str, str, bool]:

@@ -157,7 +157,7 @@ class TableWriter:
         return name if dtype == before else self._write("Cast", [name], to=dtype_of(np.zeros(0, dtype)))
 
     def _constant(self, array: Array, dtype: np.dtype[Any] | None = None) -> str:
-        return self._rw.constant(np.ascontiguousarray(array, dtype or array.dtype), "number")
+        return self._rw.constant(np.array(array, dtype or array.dtype, order="C"), "number")
 
     def _write(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
         return self._rw.before(operator, inputs, hint="table", **attributes)

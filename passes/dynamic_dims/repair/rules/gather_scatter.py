@@ -154,7 +154,7 @@ def _emit_offset_indices(context: NodeContext, along: Dim, each: Dim, dtype: int
 
 def _is_constant(context: NodeContext) -> bool:
     """Return whether the indices are a constant, or computed from constants alone."""
-    return constant_array(context, context.rw.input(1)) is not None
+    return constant_array(context.graph_state, context.rw.input(1)) is not None
 
 
 def _refuse_precomputed(context: NodeContext, dim: Dim | None) -> None:

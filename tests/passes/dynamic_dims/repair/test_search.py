@@ -58,6 +58,7 @@ def test_a_refusal_names_the_node_and_the_constant() -> None:
 
 FLOORS = (
     {"domain"},
+    {"table_facts", "tracked"},
     {"graph_state", "hypotheses", "reshape_alignment"},
     {"node_context"},
     {"operand_edits", "rule_table"},

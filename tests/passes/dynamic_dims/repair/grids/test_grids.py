@@ -62,6 +62,16 @@ def test_range_is_written_in_another_way_before_opset_11() -> None:
     check_table(grid(), (64, 96), opset=10, others=((96, 64),))
 
 
+def test_the_inputs_of_range_are_scalars() -> None:
+    """The standard allows nothing else, although ONNX Runtime runs a Range with vectors of one number."""
+    model, _ = opened(detector((64, 96), grid()((64, 96))))
+
+    shapes = {tensor.name: [*tensor.dims] for tensor in model.graph.initializer}
+    ranges = [node for node in model.graph.node if node.op_type == "Range"]
+    assert ranges
+    assert all(shapes.get(name, []) == [] for node in ranges for name in node.input)
+
+
 def test_strides_are_one_number_for_each_feature_map() -> None:
     def table(size: Size) -> Array:
         return np.concatenate(

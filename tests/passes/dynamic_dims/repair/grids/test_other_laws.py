@@ -136,6 +136,39 @@ def test_the_size_of_the_image_beside_coordinates(size: Size, operator: str) -> 
         np.testing.assert_allclose(output_at(result, other, 50.0), expected(other), rtol=1e-6)
 
 
+@pytest.mark.parametrize("first", ["Div", "Min"])
+def test_a_second_size_of_the_image_behind_the_first(first: str) -> None:
+    """Numbers stay coordinates behind a constant that was replaced, so both sizes follow the image."""
+
+    def expected(other: Size) -> Array:
+        image = np.array([other[1], other[0]], np.float32)
+        return {"Div": np.divide, "Min": np.minimum}[first](points(other), image) * image
+
+    nodes = [helper.make_node(first, ["y", "sizes"], ["u"]), helper.make_node("Mul", ["u", "sizes"], ["z"])]
+    source = detector((64, 96), points((64, 96)), behind=nodes, constants=[_sizes([96, 64])], output="z")
+
+    result, _ = opened(source)
+
+    for other in ((64, 96), (96, 64), (32, 160)):
+        np.testing.assert_allclose(output_at(result, other), expected(other), rtol=1e-5)
+
+
+def test_a_second_size_of_the_image_behind_a_limit() -> None:
+    nodes = [
+        helper.make_node("Clip", ["y", "", "width"], ["u"]),
+        helper.make_node("Div", ["u", "width"], ["z"]),
+    ]
+    width = numpy_helper.from_array(np.array(96, np.float32), "width")
+    table = points((64, 96))[..., :1] + 50
+    source = detector((64, 96), table, behind=nodes, constants=[width], output="z")
+
+    result, _ = opened(source)
+
+    for other in ((64, 96), (96, 64), (32, 160)):
+        limited = np.minimum(points(other)[..., :1] + 50, other[1])
+        np.testing.assert_allclose(output_at(result, other), limited / other[1], rtol=1e-5)
+
+
 @pytest.mark.parametrize("opset", [10, 17])
 def test_limits_of_columns_in_a_square_image(opset: int) -> None:
     """The first column is limited by the width, the second by the height; both are 64 in the source model."""
