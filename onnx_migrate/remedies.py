@@ -32,7 +32,7 @@ def remedies(checker: CompatibilityChecker, targets: Targets) -> tuple[str, ...]
 
 
 def with_remedies(error: MigrateError, model: Model, options: Options) -> tuple[Advice, ...]:
-    """Return the advice on an error of the passes for runtimes: its own and what helps, but for fixed dims, which are tried."""
+    """Return the advice on an error of the passes for runtimes: its own without fixed dims, which are tried, and the remedies."""
     if options.targets is None:
         return error.advice
     own = (piece for piece in error.advice if not piece.fixes_dims)

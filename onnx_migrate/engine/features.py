@@ -1,7 +1,7 @@
 """The features of a migration: each is a folder with its options, passes and parts of the report, and the core names none.
 
-A feature is a folder of `onnx_migrate.passes` with a module `feature` that has a `FEATURE`, or an installed package with an
-entry point of the group `onnx_migrate.features` that leads to one. This module imports neither onnx nor a pass: options are
+A feature is a folder of `onnx_migrate.passes` whose module `feature` has a `FEATURE`. An installed package has one too, if an
+entry point of the group `onnx_migrate.features` leads to its `FEATURE`. This module imports neither onnx nor a pass: options are
 declared before any model is read.
 """
 

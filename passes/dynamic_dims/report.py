@@ -1,4 +1,4 @@
-"""What a report says on dynamic dims: the axes of the inputs that became dynamic."""
+"""The values of dynamic dims in a report: the axes of the inputs that became dynamic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report says on the precision: the effect of the change, and the ranges of the numbers."""
+"""The values of the precision in a report: the effect of the change, and the ranges of the numbers."""
 
 from __future__ import annotations
 

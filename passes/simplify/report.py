@@ -1,4 +1,4 @@
-"""What a report says on the simplification."""
+"""The value of the simplification in a report."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ SECTIONS: tuple[Section, ...]
 
 def recorded_values(log: ChangeLog) -> dict[str, Any]: ...
 """
-"""What the module of the values has beside its class."""
+"""The other names of the module of the values."""
 
 
 def option_text() -> str:

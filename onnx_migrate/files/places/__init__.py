@@ -1,4 +1,4 @@
-"""Where models are, beside the files of this machine: one file for each kind of place, and its parts.
+"""The places of models that are no files on this machine: one file for each kind of place, and its parts.
 
 To add one, write a file here with a subclass of `Place`, and an object of it as `PLACE`. Its libraries are imported only for a
 name in it.
@@ -38,7 +38,7 @@ class LocalCopy(os.PathLike[str]):
 
     @abstractmethod
     def url_of(self, path: Path) -> str:
-        """Return the name in its place of a file of the copy."""
+        """Return the name that a file of the copy has in the place."""
 
     @abstractmethod
     def with_url(self, text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a verification compares, and the calls of the child process that does it.
+"""The task of a verification, and the calls of the child process that does it.
 
 The process that calls loads nothing of the comparison itself, which is larger than all that a migration else needs.
 """

@@ -30,8 +30,8 @@ class Rewritten:
 class Quirk:
     """A difference between kernels of ONNX Runtime and the standard.
 
-    `write` gets a model and whether it is loaded with optimisation, and returns what to load. `stand_ins` has, for a note of
-    `write`, the sentence of a verdict on what ran in place of nodes of the user's; a note without an effect on numbers has none.
+    `write` gets a model and whether it is loaded with optimisation, and returns what to load. `stand_ins` has sentences by the notes
+    of `write`. A verdict says with such a sentence what ran instead of nodes of the user's.
     """
 
     write: Callable[[Runnable, bool], Rewritten]
