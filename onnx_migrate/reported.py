@@ -31,11 +31,11 @@ class Outline:
 class Section:
     """How a report shows one value, which the passes of a feature record with `ChangeLog.record_fact("", "", value)`.
 
-    The report has the value as its attribute `name`. JSON has under this key the attribute `json` of the value, or for "" the whole
-    value. `fact` is the type of the value. `summary` returns the line of the short report beside `title`, "" for none. `details`
-    returns the lines of `--verbose` and of the page below `title`, as plain text. `page` returns the variables of the template
-    NAME.html.jinja, which lies beside the declaring module. With it, the page shows the template instead of `details`. `outline`
-    returns nodes that the page marks in the graph of the result. All of them get the value.
+    The report has the value as its attribute `name`. JSON has under this key the attribute `json` of the value, or for "" the
+    whole value. `fact` is the type of the value. `summary` returns the line of the short report beside `title`, "" for none.
+    `details` returns the lines of `--verbose` and of the page below `title`, as plain text. `page` returns the variables of the
+    template NAME.html.jinja, which lies beside the declaring module. With it, the page shows the template instead of `details`.
+    `outline` returns nodes that the page marks in the graph of the result. All of them get the value.
     """
 
     name: str

@@ -22,7 +22,7 @@ from onnx_migrate.process.cancellation import INTERVAL, check_cancelled
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.failures import Failure
-from onnx_migrate.verify.kernel.npz import write_npz
+from onnx_migrate.verify.npz import write_npz
 
 __all__ = ["Check", "CommandCheck", "Runner", "write_model", "written"]
 

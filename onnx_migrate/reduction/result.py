@@ -23,7 +23,7 @@ from onnx_migrate.reduction.candidate import Candidate
 from onnx_migrate.reduction.checks import Check
 from onnx_migrate.reduction.failures import Failure, error_line
 from onnx_migrate.verify.inputs.given import GivenInputs, data_files
-from onnx_migrate.verify.kernel.npz import write_npz
+from onnx_migrate.verify.npz import write_npz
 from onnx_migrate.verify.settings import Settings
 
 __all__ = ["Reduction", "ReductionReport", "beside_path", "input_files", "inputs_path", "ports_of"]

@@ -173,7 +173,7 @@ def _name(model: str) -> str:
 
 
 def _is_json(value: Any) -> bool:
-    """Whether a value is of JSON's types, a path, or a collection of these. A command line cannot express arrays and other objects."""
+    """Whether a value is of JSON's types, a path, or a collection of these. A command line cannot express other objects."""
     if isinstance(value, Mapping):
         return all(map(_is_json, value.values()))
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -20,7 +20,7 @@ from onnx_migrate.process.endings import names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
-from onnx_migrate.verify.kernel.npz import write_npz
+from onnx_migrate.verify.npz import write_npz
 
 __all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
 

@@ -41,8 +41,8 @@ def test_nodes_that_keep_their_type_are_marked_in_the_graph() -> None:
 
 def test_all_forms_of_the_report_show_a_node_that_keeps_its_type() -> None:
     net = model("17 (float[4] x) => (float[4] y) { big = Exp (x) a = Log (big) y = Mul (a, a) }")
-    report = onnx_migrate.migrate(net, precision="fp16", keep_fp32=["Exp"]).report
-    page = report.html()
+    migration = onnx_migrate.migrate(net, precision="fp16", keep_fp32=["Exp"])
+    report, page = migration.report, migration.html()
 
     assert report.precision is not None
     assert report.ranges is not None

@@ -30,8 +30,8 @@ class Rewritten:
 class Quirk:
     """A difference between kernels of ONNX Runtime and the standard.
 
-    `write` gets a model and whether it is loaded with optimisation, and returns what to load. `stand_ins` has sentences by the notes
-    of `write`. A verdict says with such a sentence what ran instead of nodes of the user's.
+    `write` gets a model and whether it is loaded with optimisation, and returns what to load. `stand_ins` has sentences by the
+    notes of `write`. A verdict says with such a sentence what ran instead of nodes of the user's.
     """
 
     write: Callable[[Runnable, bool], Rewritten]

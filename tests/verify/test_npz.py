@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnx_migrate.verify.kernel.npz import write_npz
+from onnx_migrate.verify.npz import write_npz
 
 
 @pytest.mark.parametrize("name", ["x", "file", "allow_pickle", "args", "a/b:0", "", "ä"])
