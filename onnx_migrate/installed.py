@@ -7,7 +7,7 @@ from typing import Any
 
 from onnx_migrate.errors import UsageError
 
-__all__ = ["load_installed"]
+__all__ = ["load_installed", "not_loadable"]
 
 
 def load_installed(group: str, kind: str) -> dict[str, Any]:
@@ -21,10 +21,14 @@ def load_installed(group: str, kind: str) -> dict[str, Any]:
         try:
             objects[point.name] = point.load()
         except Exception as error:  # noqa: PERF203 - what a module raises as it is imported
-            raise UsageError(
-                f"the {kind} {point.name!r} ({point.value}), which is installed, cannot be loaded: {type(error).__name__}:"
-                f" {error}",
-                code="plugin-failed",
-                hint="fix it, or uninstall the package",
-            ) from error
+            raise not_loadable(kind, point.name, point.value, error) from error
     return objects
+
+
+def not_loadable(kind: str, name: str, module: str, error: Exception) -> UsageError:
+    """Return the error, code `plugin-failed`, for a module of an installed package that raised `error` as it was imported."""
+    return UsageError(
+        f"the {kind} {name!r} ({module}), which is installed, cannot be loaded: {type(error).__name__}: {error}",
+        code="plugin-failed",
+        hint="fix it, or uninstall the package",
+    )

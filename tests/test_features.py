@@ -124,9 +124,21 @@ def test_an_installed_package_brings_a_feature(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=with_shout(tmp_path), check=True)
 
 
+BROKEN = "raise KeyError('volume')\n"
+
+
 @pytest.mark.cold  # features are loaded at the start of a process
-def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_path: Path) -> None:
-    broken = "raise KeyError('volume')\n"
+@pytest.mark.parametrize(
+    ("modules", "place"),
+    [
+        ({"feature": BROKEN}, "shout:FEATURE"),
+        ({"report": BROKEN}, "shout_report"),
+    ],
+    ids=["feature", "report"],
+)
+def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(
+    modules: Mapping[str, str], place: str, tmp_path: Path
+) -> None:
     command = [
         sys.executable,
         "-m",
@@ -135,12 +147,12 @@ def test_an_installed_feature_that_cannot_be_imported_is_named_in_one_line(tmp_p
         str(tmp_path / "o.onnx"),
     ]
     ended = subprocess.run(
-        command, cwd=ROOT, env=with_shout(tmp_path, broken), capture_output=True, text=True, check=False
+        command, cwd=ROOT, env=with_shout(tmp_path, **modules), capture_output=True, text=True, check=False
     )
 
     assert ended.returncode == 2
     assert ended.stderr == (
-        "onnx-migrate: plugin-failed: the feature 'shout' (shout:FEATURE), which is installed, cannot be loaded:"
+        f"onnx-migrate: plugin-failed: the feature 'shout' ({place}), which is installed, cannot be loaded:"
         " KeyError: 'volume' (fix it, or uninstall the package)\n"
     )
     assert not (tmp_path / "o.onnx").exists()
@@ -214,13 +226,13 @@ def test_the_core_and_each_feature_share_no_option() -> None:
     assert all(f"{name}: " in str(onnx_migrate.migrate.__doc__) for name in names)
 
 
-def with_shout(folder: Path, feature: str = SHOUT) -> dict[str, str]:
+def with_shout(folder: Path, feature: str = SHOUT, report: str = SHOUT_REPORT) -> dict[str, str]:
     """Return an environment in which a package of this folder brings the feature of its module `shout`."""
     (folder / "shout.py").write_text(feature)
     info = folder / "shout-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout\nVersion: 1.0\n")
-    (folder / "shout_report.py").write_text(SHOUT_REPORT)
+    (folder / "shout_report.py").write_text(report)
     (info / "entry_points.txt").write_text("[onnx_migrate.features]\nshout = shout:FEATURE\n")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from onnx_migrate.errors import UsageError
 
 __all__ = ["main"]
 
@@ -32,10 +36,19 @@ def main() -> None:
     except (OSError, ImportError, MemoryError, SystemError) as error:
         sys.exit(f"onnx-migrate: failed: its modules cannot be loaded: {str(error) or 'memory is exhausted'}")
     except UsageError as error:  # the options of installed features are read before any command
-        print(f"onnx-migrate: {error.code}: {error.with_hint}", file=sys.stderr)  # noqa: T201
-        sys.exit(2)
+        _refuse(error)
     try:
         run()
+    except (
+        UsageError
+    ) as error:  # commands import the parts of installed features in a report before they catch errors
+        _refuse(error)
     finally:
         ignore_interrupts()  # all is done: Python is about to end, and would print a traceback
         gc.freeze()  # and would search for cycles at its end
+
+
+def _refuse(error: UsageError) -> NoReturn:
+    """Print the error of an installed package, and end."""
+    print(f"onnx-migrate: {error.code}: {error.with_hint}", file=sys.stderr)  # noqa: T201
+    sys.exit(2)

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_migrate.installed import load_installed
+from onnx_migrate.installed import load_installed, not_loadable
 from onnx_migrate.safe_open.paths import submodules
 
 if TYPE_CHECKING:
@@ -99,10 +99,19 @@ class Feature:
 
     @property
     def reported(self) -> type | None:
-        """The class with the values that the feature adds to a report, None if it adds none."""
+        """The class with the values that the feature adds to a report, None if it adds none.
+
+        Raises UsageError, code `plugin-failed`, if the module of an installed package cannot be imported.
+        """
+        if not self.report:
+            return None
         # An installed feature may be one module without a package.
         name = ".".join(filter(None, (self.package, self.report)))
-        return importlib.import_module(name).REPORT if self.report else None
+        try:
+            reported: type = importlib.import_module(name).REPORT
+        except Exception as error:  # what a module raises as it is imported
+            raise not_loadable("feature", self.name, name, error) from error
+        return reported
 
 
 @cache
