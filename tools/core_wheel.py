@@ -24,6 +24,7 @@ START = (
     "plugins",
     "passes.migrate_opset",
     "passes.lower_opset",
+    "files.places.urls",
     "files.kinds.exported_programs",
     "files.kinds.graphsurgeon_graphs",
     "files.kinds.onnx_ir_models",
