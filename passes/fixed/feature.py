@@ -23,7 +23,7 @@ def _shape_words(value: Any, _shapes: Shapes) -> Any:
     if not isinstance(value, dict):
         return value
     return [
-        f"{name}={sizes}" if isinstance(sizes, int) else f"{name}:{','.join(_sizes(sizes))}"
+        f"{name}={sizes}" if isinstance(sizes, (int, str)) else f"{name}:{','.join(_sizes(sizes))}"
         for name, sizes in value.items()
     ]
 

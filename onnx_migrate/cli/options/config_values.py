@@ -119,21 +119,11 @@ def _as_on_command_line(key: str, value: Any, path: Path, item: Declared | None)
         if item is not None and "flag_value" in item.click:
             return item.click["flag_value"] if value else None
         return value
+    # The command line takes axes by number as JSON.
     if isinstance(value, dict) and key == "dynamic":
         return [json.dumps(value)]
-    if isinstance(value, dict) and key == "fix-shape":
-        return [
-            f"{name}:{','.join(map(str, size))}" if isinstance(size, list) else f"{name}={size}"
-            for name, size in value.items()
-        ]
-    if isinstance(value, dict) and key == "fix-value":
-        return [
-            f"{name}={item if isinstance(item, str) else json.dumps(item)}" for name, item in value.items()
-        ]
-    if isinstance(value, dict) and key in ("rtol", "atol"):
-        return [f"{output}:{limit}" for output, limit in value.items()]
-    if isinstance(value, list) and key in ("mean", "std"):
-        return ",".join(map(str, value))
+    if isinstance(value, (dict, list)) and item is not None and key not in _RELATIVE:
+        return item.words(value, {})
     if key not in _RELATIVE:
         return value
     entries = value if isinstance(value, list) else [value]
