@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.names import measure, sources
 
-GENERIC_NAMES, COMMENTS = 0.02, 0.018
+GENERIC_NAMES, COMMENTS = 0.02, 0.02
 """The most local names that are generic, and the least lines that are comments, as shares."""
 
 

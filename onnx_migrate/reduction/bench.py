@@ -82,6 +82,7 @@ class Bench:
         while position < len(edits):
             batch = [self.renewed(edit(candidate)) for edit in edits[position : position + self.trials.jobs]]
             accepted = self.trials.first(batch)
+            # The edits behind the accepted one ran on the model before it, so they are tried again.
             position += len(batch) if accepted is None else accepted[0] + 1
             candidate = candidate if accepted is None else accepted[1]
         return candidate

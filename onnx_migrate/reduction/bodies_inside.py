@@ -74,6 +74,7 @@ def bypassed_in_functions(candidate: Candidate) -> Iterator[Candidate | None]:
     """Yield the model without each node of its functions whose readers can read an input of the node instead."""
     for number, function in enumerate(candidate.proto.functions):
         for index, node in enumerate(function.node):
+            # Some node of the function must still compute each of its outputs.
             if any(name in function.output for name in node.output):
                 continue
             for name in dict.fromkeys(filter(None, node.input)):

@@ -123,6 +123,7 @@ class _Writer:
                 continue
             self.renamed[name] = self.fresh.fresh(name)
             port = array_type(self.renamed[name], source)
+            # The counter and the condition of a Loop are scalars, and the same in every first iteration.
             if source.ndim and port is not None:
                 graph.input.append(port)
                 feed[self.renamed[name]] = source
@@ -165,6 +166,7 @@ def _rename_graph(graph: GraphProto, names: Mapping[str, str]) -> None:
     """Rename the outer values that a graph reads, in place."""
     own = {value.name for value in graph.input} | initializer_names(graph)
     own.update(name for node in graph.node for name in node.output)
+    # A value of this graph hides an outer one of the same name.
     outer = {name: new for name, new in names.items() if name not in own}
     for node in graph.node:
         node.input[:] = [outer.get(name, name) for name in node.input]

@@ -62,6 +62,7 @@ class Candidate:
         digest = hashlib.sha256(self.path.encode())
         digest.update(self.proto.SerializeToString(deterministic=True))
         for tensor in self.proto.graph.initializer:
+            # A reference to memory says nothing about the numbers, unlike one to a file.
             if tensor.data_location == TensorProto.EXTERNAL and location_of(tensor).startswith(MEMORY):
                 digest.update(self.model.weights.payload(tensor).read())
         for name in sorted(self.feed):
@@ -69,6 +70,7 @@ class Candidate:
             array = value if isinstance(value, np.ndarray) else np.asarray(repr(value))
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
             digest.update(
+                # The memory of an array of texts holds addresses, which differ from run to run.
                 str(array.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array).data
             )
         return digest.digest()

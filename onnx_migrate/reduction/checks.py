@@ -138,6 +138,7 @@ def _run(command: str, seconds: float) -> Failure | None:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
+            # Processes that the command starts stay in its session, so one signal ends all of them.
             start_new_session=True,
         )
         try:

@@ -34,6 +34,7 @@ def smaller_dims(candidate: Candidate) -> Iterator[Edit]:
         return
     arrays = _arrays(candidate)
     sizes = sorted({size for array in arrays.values() for size in array.shape if size > 1}, reverse=True)
+    # A length of 1 broadcasts, which may hide a failure that a length of 2 still shows.
     for smaller in (1, 2):
         yield partial(_everywhere, sizes={size: smaller for size in sizes if size > smaller}, numbers=True)
     for size in sizes:
@@ -128,6 +129,7 @@ def _tensor(
             if list(array.shape) == list(tensor.dims)
             else _like(tensor, constant_tensor(tensor.name, array, weights))
         )
+    # Shapes are short vectors of int32 or int64, and other numbers only happen to equal a size.
     if not numbers or not tensor.dims or np.prod(tensor.dims) > 64 or tensor.data_type not in (6, 7):
         return tensor
     array = weights.array(tensor)

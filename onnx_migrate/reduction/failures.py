@@ -97,6 +97,7 @@ class KeptFailure:
         ours, theirs = self._words(self.failure), self._words(other)
         shorter = min(len(ours), len(theirs))
         alike = not shorter or len(ours & theirs) >= _ALIKE * shorter
+        # A similar message from another source file most likely reports another failure.
         files = [{*_SOURCE.findall(_message(each))} for each in (self.failure, other)]
         return alike and len(files[0] & files[1]) >= _ALIKE * max(map(len, files))
 

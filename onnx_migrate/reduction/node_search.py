@@ -120,6 +120,7 @@ def _galloped(most: int, part: Callable[[int], Candidate | None], trials: Trials
 def _bisected(low: int, high: int, part: Callable[[int], Candidate | None], trials: Trials) -> int:
     """Return the least number of nodes above `low` whose part shows the failure; that of `high` nodes does."""
     while high - low > 1:
+        # All jobs check one pivot each at the same time, so the pivots divide the range evenly.
         step = (high - low) / (trials.jobs + 1)
         pivots = sorted({max(low + 1, round(low + step * index)) for index in range(1, trials.jobs + 1)})
         shown = trials.fail([part(pivot) for pivot in pivots])

@@ -74,6 +74,7 @@ def _rounded(_name: str, array: Array) -> Array:
         exponents = np.floor(np.log10(np.abs(array.astype(np.float64))))
         unit = 10.0 ** (exponents - (_DIGITS - 1))
         rounded = np.round(array / unit) * unit
+    # The logarithm of 0 is infinite, so a 0 has no digits to round.
     usable = np.isfinite(rounded) & (array != 0)
     return np.where(usable, rounded, array).astype(array.dtype)
 
@@ -138,6 +139,7 @@ def _random(name: str, array: Array) -> Array:
     finite = numbers[np.isfinite(numbers)]
     if not finite.size:
         return array
+    # Python's own hash of a text differs from process to process.
     seed = zlib.crc32(f"{name} {array.shape} {array.dtype}".encode())
     drawn = np.random.default_rng(seed).normal(finite.mean(), finite.std(), array.shape)
     drawn = np.clip(drawn, finite.min(), finite.max())

@@ -225,6 +225,7 @@ def _with_same_ports(
             proto.graph.initializer.append(constant_tensor(value.name, np.asarray(array), weights))
     replace_all(proto.graph.input, [value for value in proto.graph.input if value.name in renamed])
     names = Names(proto)
+    # An inner value of the second model may already have the name that an input or output gets.
     clashes = {
         name: names.fresh(f"{name}_of_the_second")
         for name in {*renamed.values()} - renamed.keys()

@@ -47,6 +47,7 @@ def drop_unread(graph: onnx.GraphProto) -> None:
 
 def constant_tensor(name: str, value: np.ndarray[Any, Any], weights: Weights) -> onnx.TensorProto:
     """Return an initializer of these numbers; `weights` keeps large ones."""
+    # NumPy's `ascontiguousarray` gives a scalar an axis, which the reshape removes.
     array = np.ascontiguousarray(value).reshape(value.shape)
     tensor: onnx.TensorProto = onnx.numpy_helper.from_array(np.asarray(array), name)
     if tensor.raw_data:
@@ -128,6 +129,7 @@ class Parts:
         proto.graph.node.extend(cut.nodes)
         self._keep_declarations(cut, proto)
         _keep_functions(proto, self.whole.proto)
+        # Before IR version 4, each initializer must be listed as an input too.
         if proto.ir_version < 4:
             list_initializers(proto.graph)
         return Candidate(model, feed, self.whole.values, self.whole.is_static)
@@ -195,6 +197,7 @@ class Parts:
         for node in cut.nodes:
             free = [name for name in node.output if name and (name not in inner or name in own)]
             wanted = [name for name in free if name in self._used]
+            # A node whose results nobody reads still needs an output, or it would not run.
             if not wanted and not inner.intersection(node.output) and node.op_type != "Constant":
                 wanted = free[:1]
             free_names += wanted

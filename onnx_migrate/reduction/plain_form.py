@@ -50,6 +50,7 @@ def with_initializers(candidate: Candidate) -> Candidate:
 def store_constants(proto: onnx.ModelProto) -> None:
     """Replace the Constants of the main graph by initializers, in place; none is listed as an input."""
     graph = proto.graph
+    # Before IR version 4, each initializer is also an input, and a caller may override it.
     proto.ir_version = max(4, proto.ir_version)
     unlist_initializers(graph)
     other_nodes = []
@@ -105,6 +106,7 @@ def without_notes(candidate: Candidate) -> Candidate:
     proto.graph.ClearField("doc_string")
     for node in all_nodes(proto):
         for name in ("doc_string", "metadata_props"):
+            # Older releases of onnx have nodes without `metadata_props`.
             if name in node.DESCRIPTOR.fields_by_name:
                 node.ClearField(name)
     used = {

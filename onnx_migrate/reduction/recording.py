@@ -56,6 +56,7 @@ class Values:
     def get(self, name: str) -> Any:
         """Return a value, None if it was not recorded."""
         value = self.stored.get(name)
+        # Many callers need only the type and the shape of a large value, and none of its numbers.
         return np.load(value, mmap_mode="r") if isinstance(value, Path) else value
 
     def array(self, name: str) -> np.ndarray[Any, Any] | None:

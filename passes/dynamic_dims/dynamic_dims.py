@@ -64,6 +64,7 @@ class DynamicDims(AdvisingPass):
         works, symbols = list[str](), list(plan.frozen_sizes)
         for symbol in sorted(symbols, key=lambda name: name not in plan.batch):
             part = plan.only({*works, symbol})
+            # The whole request has failed already, so another trial of it is no use.
             if part == plan.only(symbols) or retry.is_over:
                 break
             if retry.holds({step.name: self._for_dims(step, part) for step in retry.passes}):
@@ -136,6 +137,7 @@ class DynamicDims(AdvisingPass):
             trial = log.trial()
             if isinstance(self._attempt(model, plan.only({*works, symbol}), log), Model):
                 works.append(symbol)
+            # These attempts only serve the hint, so the log must not show them.
             trial.roll_back()
         if not works:
             return error

@@ -44,6 +44,7 @@ def formula(found: Lengths) -> str | None:
     Of one symbol: a whole multiple and a rest, or a quotient that is rounded. Of several: a sum or a product of multiples.
     """
     of_symbol = {name: found.of(name) for name in found.changes}
+    # A symbol such as "a-b" would read as an expression of other symbols.
     if not of_symbol or not all(name.isidentifier() for name in of_symbol):
         return None
     if any(len(runs) < _LEAST_SAMPLES for runs in of_symbol.values()):
@@ -91,6 +92,7 @@ def _quotients(name: str, points: Sequence[tuple[int, int]]) -> Iterator[str]:
         for shift in range(divisor):
             quotients = [(size + shift) // divisor for size, _ in points]
             low, high = min(quotients), max(quotients)
+            # Without two different quotients, no factor follows from the lengths.
             if low == high:
                 continue
             lengths = dict(zip(quotients, (length for _, length in points), strict=True))

@@ -99,6 +99,7 @@ def _samples(
     """
     tried: list[Mapping[str, int]] = [frozen]
     tried += [{**frozen, symbol: size + step} for symbol, size in frozen.items() for step in _INCREMENTS]
+    # A sum and a product of symbols can agree at one combination of sizes, and hardly at two.
     for start in range(2 if len(frozen) > 1 else 0):
         steps = (*_INCREMENTS[start:], *_INCREMENTS[:start])
         tried.append(

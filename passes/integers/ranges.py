@@ -187,6 +187,7 @@ def _stored(value: Value | None, ranges: Ranges) -> Interval | None:
     if tensor.data_type in _FLOATS and math.prod(tensor.dims) > _FLOATS_READ:
         return None
     array = ranges.weights.array(tensor)
+    # A constant without elements cannot overflow, so any range is right.
     if not array.size:
         return (0, 0)
     low, high = array.min().item(), array.max().item()
@@ -199,6 +200,7 @@ _FLOATS_READ = 1024
 
 def _find_indices(graph: Frame, ranges: Ranges) -> None:
     """Enter the values that nodes of the main graph read as indices, and the values these are moved or counted from."""
+    # Readers come first, so a value is known to be an index before the node that computes it.
     for step in reversed(graph.steps):
         axis = _INDICES.get(step.node.op_type) if not step.domain else None
         if axis is not None and len(step.inputs) > 1 and step.inputs[1] is not None:

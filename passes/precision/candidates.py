@@ -74,6 +74,7 @@ def computing(steps: Iterable[Step]) -> list[Step]:
 
 
 def _only_moves(step: Step) -> bool:
+    # A constant is rounded to the type, so a node that moves one changes numbers after all.
     return is_exact(step) and not any(
         value.tensor is not None and value.dtype in FLOATS for value in step.read
     )

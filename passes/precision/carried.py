@@ -60,6 +60,7 @@ def flows(step: Step) -> Iterator[tuple[Value, Value]]:
         first = 2 if step.is_a("Loop") else 0  # before these are the number of iterations and the condition
         pairs = [*zip(step.inputs[first:], inputs[first:], strict=False)] if step.is_a("Loop", "Scan") else []
         pairs += zip(outputs[1:] if step.is_a("Loop") else outputs, step.outputs, strict=False)
+        # The states after one iteration are those before the next.
         if step.is_a("Loop"):
             pairs += zip(outputs[1:], inputs[2:], strict=False)
         elif step.is_a("Scan"):

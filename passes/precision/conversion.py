@@ -142,6 +142,7 @@ class Converter:
     def convert(self, islands: Islands, exact: Islands = frozenset()) -> Conversion:
         """Return the model with these nodes kept, and with the weights of those that are `exact` unchanged."""
         if (islands, exact) not in self._last:
+            # Each conversion holds a model, so only the last one stays in memory.
             self._last.clear()
             self._last[islands, exact] = self._converted(islands, exact)
         return self._last[islands, exact]
@@ -157,6 +158,7 @@ class Converter:
             )  # fmt: skip
         names = Names(result.proto)
         written = write(frames, plan, names, self.stored, result.weights, interface=self.interface)
+        # Weights of the result may lie in temporary files of both.
         result.keepalive = (self.model.keepalive, self.stored)
         return Conversion(result, plan, written, frames)
 

@@ -33,6 +33,7 @@ _DRAWS = 3
 
 def in_float32(model: Model, *, interface: bool) -> Model:
     """Return a model of float64 in float32, `model` itself if it hardly computes in float64."""
+    # Most models do not name float64 at all, which is known without the types of their values.
     if not names_type(model.proto, {TensorProto.DOUBLE}):
         return model
     result, stored = model.copy(), StoredNumbers(model.weights, TensorProto.FLOAT)

@@ -58,6 +58,7 @@ class Huge:
         """Return the huge numbers of both."""
         if other is None:
             return self
+        # One number above the limit is enough to show that there are too many.
         joined = sorted(self.numbers | other.numbers)[: _MOST_NUMBERS + 1]
         return Huge(frozenset(joined), max(self.sums, other.sums), self.fixed and other.fixed)
 
@@ -110,6 +111,7 @@ class HugeNumbers:
             if value is None or index not in indices:
                 continue
             if value not in self.of and value.tensor is not None and value not in self._looked_at:
+                # The loop of `find` asks in every round, and reading a large constant takes long.
                 self._looked_at.add(value)
                 if huge_values := self._huge_in(value.tensor):
                     self.of[value] = Huge(huge_values)
@@ -240,6 +242,7 @@ class HugeNumbers:
     def _huge_in(self, tensor: TensorProto) -> frozenset[float]:
         size = int(np.prod(tensor.dims))
         if tensor.data_type in (TensorProto.FLOAT, TensorProto.BFLOAT16, TensorProto.FLOAT16):
+            # A number that is in the type already cannot overflow in it.
             if tensor.data_type == self.target or self.stored.extent(tensor).largest < self.threshold:
                 return frozenset()
         elif size > _READ or tensor.data_type in (

@@ -402,6 +402,7 @@ class _Search:
             return closeness
         if not crashed:
             return Closeness(reason=interruption(ending))
+        # Many runs find these nodes, so the search for them happens only once.
         if self._crashing is None:
             self._crashing = crashing_nodes(
                 self._graph, lambda steps: self._runs(original, islands | islands_of(steps), exact)
@@ -427,6 +428,7 @@ class _Search:
 
     def _around(self, causes: Sequence[str]) -> Islands:
         """Return the nodes that cause an error of the result, and their neighbours."""
+        # A loop that is kept would keep all nodes inside it too.
         steps = [step for step in map(self._makers.__getitem__, causes) if not step.inner]
         return islands_of(other for step in steps for other in (step, *neighbours_of(step)))
 

@@ -78,6 +78,7 @@ class Masks:
             self._plan.keep(step, f"its attribute overflows in {type_name(self._plan.target)}")
         groups = list(dict.fromkeys(self._groups.values()))
         while True:
+            # Nodes kept in one round may let a constant be read in both types, which then needs a Cast.
             cast = {value for value in self._constants if self._is_cast(value)}
             needed = [group for group in groups if group.exact or self._crosses(group, cast)]
             if not needed:
@@ -116,6 +117,7 @@ class Masks:
     def _joined(self, values: Iterable[Value]) -> _Group:
         values = dict.fromkeys(values)  # in their order, as reports name nodes in it
         groups = dict.fromkeys(self._groups[value] for value in values if value in self._groups)
+        # The smaller groups join the largest one, so that few values change their group.
         joined = max(groups, key=lambda group: len(group.values), default=_Group())
         for old in [group for group in groups if group is not joined]:
             values |= old.values

@@ -60,6 +60,7 @@ def _keep_if_better(step: Step, plan: Plan) -> None:
         if more < 0:
             return
         following = next(_beside(step, plan), None)
+        # A chain of nodes may save a Cast only after its last node is kept.
         if more > 0 or following is None or len(changes) == _MOST:
             break
         step, changes[following] = following, plan.changes[following]

@@ -47,6 +47,7 @@ def _groups(step: Step, movers: set[Step]) -> Iterator[tuple[Step, ...]]:
     yield (step,)
     for value in step.read:
         siblings = tuple(dict.fromkeys(reader for reader, _ in value.readers if reader in movers))
+        # Each of the siblings comes here, and only the first yields their group.
         if len(siblings) > 1 and siblings[0] is step:
             yield siblings
     for direction in (_readers, _makers):

@@ -62,6 +62,7 @@ def _decides(body: Frame) -> bool:
 def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
     """Keep all nodes inside nodes that are kept."""
     kept_frames: set[Frame] = set()
+    # A body comes after the one around it, so one pass reaches all levels.
     for frame in frames:
         for step in frame.steps:
             if frame in kept_frames:
@@ -72,6 +73,7 @@ def keep_inside(frames: Iterable[Frame], plan: Plan) -> None:
 
 def keep_around(frames: Iterable[Frame], plan: Plan) -> None:
     """Keep loops and branches without a changed node inside: Casts around them would only round."""
+    # Inner bodies come first, because a kept loop counts for the loop around it.
     for frame in reversed(list(frames)):
         for step in frame.steps:
             inside = [other for _, inner in step.inner for other in inner.steps]

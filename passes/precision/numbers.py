@@ -71,6 +71,7 @@ def converted(numbers: Array, kind: int) -> bytes:
     bits = np.ascontiguousarray(numbers, "<f4").view("<u4")
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     return (
+        # Rounding could carry a NaN into its sign bit, and a NaN without the bit 0x40 could become infinite.
         np.where(np.isnan(numbers), (bits >> np.uint32(16)) | np.uint32(0x40), rounded)
         .astype("<u2")
         .tobytes()
@@ -113,6 +114,7 @@ class Extent:
         """Take more numbers into account."""
         if not numbers.size:
             return
+        # The magnitudes of a large weight would be a second array of its size.
         top = max(float(numbers.max()), -float(numbers.min()))
         if not np.isfinite(top):
             numbers = numbers[np.isfinite(numbers)]

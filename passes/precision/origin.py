@@ -37,6 +37,7 @@ def note_origin(frames: Iterable[Frame], narrow: Iterable[int], proto: onnx.Mode
         nodes = [step.node.output[0] for step in steps if _is_float32(step) and step.node.output]
         weights = dict.fromkeys(value.name for step in steps if _is_float32(step) for value in _large(step))
         text = json.dumps({"nodes": nodes, "weights": [*weights]}, separators=(",", ":"))
+        # The metadata may still have the names of an earlier conversion.
         forget_origin(kind, proto)
         if len(text) <= _MOST:
             proto.metadata_props.add(key=origin_key(kind), value=text)

@@ -95,10 +95,12 @@ def plan_of(
         keep_behind_small_constants(steps, plan, stored)
         keep_islands_of_the_model(steps, plan)
         keep_index_arithmetic(steps, plan)
+        # `settle_movers` may let nodes change again that the next two functions keep.
         changes = dict(plan.changes)
         follow(steps, plan)
         merge_islands(steps, plan)
         settle_movers(steps, plan, changes)
+        # The functions above may have kept nodes inside a group of a mask, which adds a Cast there.
         masks.keep()
         keep_inside(frames, plan)
         plan.exact |= plan.intended

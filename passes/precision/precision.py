@@ -106,6 +106,7 @@ class Precision(ObligedPass):
             narrow = sources_of(self._target) & {*FLOATS}
             note_origin(frames, narrow, last.model.proto)
         else:
+            # The names lead from float32 back to this type, and the model has arrived there.
             forget_origin(self._target, last.model.proto)
         report_change(self._change(original, last, outcome), outcome, last, log)
         return PassResult(last.model, self._obligation(outcome))

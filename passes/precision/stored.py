@@ -90,6 +90,7 @@ class StoredNumbers:
             self.folder = TemporaryFolder()
         path, payload = Path(self.folder.path, "weights"), self.weights.payload(tensor)
         extent = Extent(self.target)
+        # All tensors share one file, in which each begins behind the one before.
         with path.open("ab") as file, ThreadPoolExecutor(_THREADS) as pool:
             start = file.tell()
             for data, part in self._pieces(payload, tensor.data_type, pool):

@@ -55,6 +55,7 @@ def store_narrow(frames: Iterable[Frame], plan: Plan, stored: StoredNumbers) -> 
 def _save_casts(plan: Plan, most: float) -> None:
     """Let the smallest of the weights that need a Cast stay float32, in all up to so many bytes."""
     spent = 0
+    # The order of a set differs from run to run, so names decide between weights of one size.
     for value in sorted(plan.stored_narrow, key=lambda value: (_size(value), value.name)):
         spent += _size(value)
         if spent > most:

@@ -113,6 +113,7 @@ class _Writer:
         if step.is_a("Constant"):
             self._constant(step)
             return
+        # Casts of outer values that a body reads must come before the node around it.
         for _, inner in step.inner:
             self._inputs(inner, changing=step in self.plan.changes)
             self._body(inner)
@@ -207,6 +208,7 @@ class _Writer:
         elif step.is_a("Scan"):
             scanned = next(a.i for a in step.node.attribute if a.name == "num_scan_inputs")
             carried = len(step.inner[0][1].body.input) - int(scanned)
+        # The first output of a Loop's body is its condition, which the node does not return.
         first = 1 if step.is_a("Loop") else 0
         for index in range(len(kinds)):
             kind = kinds[index]
@@ -228,6 +230,7 @@ class _Writer:
         nodes = inner.body.node if value.frame is inner else None
         name = self._named(value, kind)
         if nodes is not None:
+            # The nodes of this body are written already, so nobody reads its list again.
             nodes.append(self.out[inner].pop())
         return name
 
@@ -254,6 +257,7 @@ class _Writer:
         wanted = {self.plan.wanted(reader, index) for reader, index in value.readers} - {None}
         if value.is_output:
             wanted.add(value.dtype)
+        # In float32, the constant already has the type of such a Cast, which then disappears.
         if self.plan.target == TensorProto.FLOAT and any(map(_widens, value.readers)):
             wanted.add(TensorProto.FLOAT)
         value.names = {tensor.data_type: value.name}

@@ -126,6 +126,7 @@ def _written_out(op: Op) -> Result:
     weights = op.Softmax(scores.cast(precision), axis=-1).cast(dtype)
     hidden = mask.hidden_rows(bias, dtype)
     if hidden is not None:
+        # A Softmax over minus infinity alone is NaN, and the standard gives zeros for such a row.
         weights = op.Where(hidden, op.constant(np.array(0, helper.tensor_dtype_to_np_dtype(dtype))), weights)
     stages.append(weights)
     mode = get("qk_matmul_output_mode", 0)

@@ -118,6 +118,7 @@ class Heads:
         if mask_size is None or batch is None:
             mask_symbols, other = (op.rw.scope.value_type(value.name).symbols for value in (mask, self.query))
             if mask_symbols and other and mask_symbols[0] and mask_symbols[0] == other[0]:
+                # Two lengths with one symbol are equal, and here it only matters that they are.
                 mask_size = batch = 1
         if (
             mask_size is not None and batch is not None and mask_size == 3 * batch + 2

@@ -85,8 +85,10 @@ class Mask:
             return None
         if not masked and not lengths and not any(size >= 0 for size in self._windows()):
             return None  # a causal query sees at least the first key
+        # From opset 18 on, ReduceMax has its axes as an input.
         as_input = op.version >= 18
         highest = op.write("ReduceMax", bias, [-1] if as_input else None, axes=None if as_input else [-1])
+        # Only minus infinity is below the lowest finite number.
         return op.Less(highest, np.array(_lowest(dtype), helper.tensor_dtype_to_np_dtype(dtype)))
 
     def _total(self) -> int | None:

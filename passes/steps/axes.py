@@ -58,6 +58,7 @@ def axes_11_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
         rw.note(_ASSUMED, Exactness.ASSUMED)
         return
     if node.op_type == "Unsqueeze":
+        # The axes of an Unsqueeze count those of its output.
         rank += len(axes)
     rw.set("axes", sorted(axis + rank if axis < 0 else axis for axis in axes))
 

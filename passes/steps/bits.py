@@ -93,12 +93,14 @@ def bitwise(op: Op, a: Value, b: Value) -> Value:
     for value, other in ((a, b), (b, a)):
         mask = other.constant if op.operator == "BitwiseAnd" and width < 64 else None
         power = int(mask.reshape(-1)[0]) + 1 if mask is not None and mask.size == 1 else 0
+        # Mod keeps the bits below a power of two, as an And with one less than this power does.
         if power > 1 and power & (power - 1) == 0 and other.shape == ():
             return op.Mod(value.cast(_T.INT64), op.constant(power)).cast(dtype)
     op.note(
         f"the bits of the two inputs are laid out on an axis of {min(width, 63)} int64 numbers, which takes memory"
     )
     wide_a, wide_b = a.cast(_T.INT64), b.cast(_T.INT64)
+    # The sign bit of int64 is no positive power of two in int64, so it follows apart from the others.
     count = min(width, 63)
     powers = op.constant(np.left_shift(np.int64(1), np.arange(count, dtype=np.int64)))
     bits = _bits(op, wide_a, width, powers) * _bits(op, wide_b, width, powers)

@@ -76,6 +76,7 @@ def _align(rw: Rewriter, value: str, operand: str, axis: int) -> str:
     shape = rw.before("Shape", [value], hint="shape")
     own_shape = rw.before("Shape", [operand], hint="operand_shape")
     if own is not None:
+        # A Slice clamps its end, so the largest int32 reaches the end of any axis.
         tail = rw.before("Slice", [shape], hint="tail", starts=[axis + own], ends=[2**31 - 1])
     elif rw.target >= 10:
         rw.version = 10
@@ -164,6 +165,7 @@ def _tiled(op: Op, value: Value, own: Sequence[int], shape: Sequence[int]) -> Va
     result = np.broadcast_shapes(tuple(own), tuple(shape))
     if result == tuple(own):
         return value
+    # An empty axis has no number of repeats, as it would divide by 0.
     if math.prod(result) == 0:
         return op.constant(np.zeros(result, value.numpy_type))
     padded = [1] * (len(result) - len(own)) + list(own)
@@ -206,6 +208,7 @@ def extreme_8_down(op: Op, *values: Value) -> Value:
     if None not in shapes:
         result = np.broadcast_shapes(*(shape for shape in shapes if shape is not None))
         return op.itself(*[_broadcast(op, value, result) for value in values])
+    # Comparisons broadcast from opset 7 on, so an Or of them has the common shape.
     truth = values[0] < values[0]
     for value in values[1:]:
         truth = truth | (value < value)

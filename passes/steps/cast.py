@@ -160,6 +160,7 @@ def _bits_of(op: Op, x: Value, layout: _Float) -> Value:
     infinite = (2 * layout.bias + 1) << layout.fraction
     beyond = op.select(x == x, op.constant(infinite), op.constant(infinite | 1 << (layout.fraction - 1)))
     bits = op.select(finite, exponent + fraction, beyond)
+    # A negative zero is not below 0, and only its reciprocal shows the sign.
     inverse = op.Reciprocal(x)
     negative = (x < 0) | (inverse < 0)
     return bits + negative.cast(_T.INT64) * (-1 << (layout.width - 1))

@@ -116,6 +116,7 @@ def _extreme(op: Op, operator: str, values: list[Value], dtype: int) -> Value:
     """Return the Max or Min of values. Integers are computed without the integer kernels of Max-12."""
     if dtype not in INTEGERS:
         return op.write(operator, *values)
+    # Below opset 8, a Max or a Min needs inputs of one shape.
     if len(values) > 1 and dtype not in _WIDE and op.target >= 8:
         wide = _T.FLOAT if dtype in _SMALL else _T.DOUBLE
         return op.write(operator, *[value.cast(wide) for value in values]).cast(dtype)

@@ -253,6 +253,7 @@ def window(op: Op, size: Value, *, periodic: int, output_datatype: int) -> Value
     factors, array = _COSINES[op.operator], size.constant
     count = _LONGEST_WINDOW + 1 if array is None else int(array.reshape(-1)[0])
     if count <= _LONGEST_WINDOW:
+        # A window of one sample that is not periodic divides 0 by 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             angles = 2 * np.pi * np.arange(count) / np.float64(count if periodic else count - 1)
         values = sum(factor * np.cos(number * angles) for number, factor in enumerate(factors))
@@ -298,6 +299,7 @@ def mel_weight_matrix(
     mels = edges[0] + np.arange(bounded(count + 2)) * ((edges[1] - edges[0]) / (count + 2))
     hertz = 700 * (10 ** (mels / 2595) - 1)
     points = np.floor((int(length) + 1) * hertz / int(rate)).astype(np.int64)
+    # An edge above half the sample rate lies behind the last bin, in rows that the result drops.
     matrix = np.zeros(bounded_dims((max(bins, int(points.max()) + 1), count)))
     for band, (left, middle, right) in enumerate(zip(points, points[1:], points[2:], strict=False)):
         rising = np.arange(middle - left + 1)

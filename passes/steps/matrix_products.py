@@ -147,6 +147,7 @@ def _diagonal(op: Op, operand: _Operand) -> _Operand:
         if perm != list(range(len(labels))):
             value = op.Transpose(value, perm=perm)
         value = value.reshape(*[0] * len(others), -1)
+        # In a flattened matrix, elements of the diagonal are a row and an element apart.
         step = op.Add(size, [1])
         value = op.Gather(value, op.iota(size) * step, axis=len(others))
         labels = [*(labels[axis] for axis in others), label]
@@ -165,6 +166,7 @@ class _Contraction:
         one = self.summed(one, {*needed, *two.labels})
         two = self.summed(two, {*needed, *one.labels})
         inner = [label for label in one.labels if label in two.labels and label not in needed]
+        # MatMul does not broadcast the axis that it sums over.
         if not inner or any(self._broadcast(label) for label in inner):
             return self.summed(self._product(one, two), needed)
         batch = [

@@ -123,6 +123,7 @@ def pad_11_down(op: Op, x: Value, pads: Value, value: Value | None, *, mode: str
     dtype = x.need_dtype()
     array = pads.constant
     filler = np.zeros(()) if value is None else value.constant
+    # A value of float64 may overflow in float32, which shows that it does not fit.
     with np.errstate(over="ignore"):
         fits = mode != "constant" or (
             filler is not None and bool((filler.astype(np.float32) == filler).all() or np.isnan(filler).all())

@@ -240,6 +240,7 @@ def _write_twice_as_long(rw: Rewriter, spec: ResizeSpec, scales: npt.NDArray[np.
     factor = np.where(scales != 1, 2, 1)
     rw.set("coordinate_transformation_mode", "asymmetric")
     twice = scales * factor.astype(np.float32)
+    # ONNX Runtime copies its input, and samples nothing, if no length changes.
     guarded = bool((twice >= 1).all()) and may_keep_all_lengths(twice)
     wide = np.array([axis.size for axis in spec.named]) * factor if spec.by_sizes else twice
     if guarded:

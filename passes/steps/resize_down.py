@@ -42,6 +42,7 @@ def resize_19_down(node: onnx.NodeProto, rw: LoweringRewriter) -> None:
     if sampling.coordinates != "half_pixel_symmetric":
         return
     scales = rw.known(rw.input(2))
+    # With a power of two of at least 1, the size is exactly the length times the scale.
     if scales is not None and scales.size and bool(((np.frexp(scales)[0] == 0.5) & (scales >= 1)).all()):
         rw.set("coordinate_transformation_mode", "half_pixel")
         return
@@ -200,6 +201,7 @@ def _refuse_parts_of_elements(rw: LoweringRewriter, spec: ResizeSpec) -> None:
             rw.need_constant(2, f"scales, with coordinate_transformation_mode={kind},")
             continue
         product = float(scale) * (1 if length is None else length)
+        # A float32 scale such as 4/3 hardly ever gives an exact product.
         if abs(product - round(product)) > 1e-3:
             rw.refuse(
                 f"coordinate_transformation_mode={kind} has no equal below opset {rw.version + 1}. The scale"

@@ -178,6 +178,7 @@ def _loss(
     mask = None
     if ignored is not None:
         mask = classes.cast(TensorProto.INT64) == ignored
+        # An ignored class, such as -100, may be no valid index for the Gather below.
         classes = op.Where(mask, classes - classes, classes)
     losses = op.GatherElements(logs, classes, axis=1)
     if mask is not None:

@@ -155,6 +155,7 @@ class _Trees:
                 pending.append((False, index, member + 1, ("nodes_falsenodeids", row)))
             else:
                 pending.append(self._child("false", index, row))
+            # The loop takes the last entry first, and in preorder that is the true branch.
             pending.append(self._child("true", index, row))
 
     def _child(self, branch: str, place: int, row: int) -> tuple[bool, int, int, tuple[str, int]]:

@@ -108,6 +108,7 @@ def _rank(rw: LoweringRewriter, axes: int) -> int | None:
     if rank is None:
         return None
     added = {"Unsqueeze": axes, "OneHot": 1}
+    # An axis of a scalar counts as one of a vector, since a division by 0 axes would fail.
     return max(rank + added.get(rw.node.op_type, 0), 1)
 
 

@@ -157,6 +157,7 @@ def write_split_lengths(rw: LoweringRewriter) -> str | None:
     each = -(-length // count)
     lengths = [max(min(each, length - each * number), 0) for number in range(count)]
     if rw.version >= 13:
+        # A Split may have the lengths of its parts or their number, and not both.
         rw.drop("num_outputs")
         rw.set_input(1, rw.constant(np.array(lengths, np.int64), "lengths"))
     else:
@@ -211,6 +212,7 @@ def write_quantized_constant(rw: LoweringRewriter) -> str | None:
     if data.dtype == np.float32 and scale.size == 1 and zero.dtype in (np.uint8, np.int8):
         # Quantised values are clipped to the range of the type.
         ends = np.iinfo(zero.dtype)
+        # The operator rounds halves to even, and adds the zero point after that.
         levels = np.rint(data / scale.reshape(())) + zero.reshape(()).astype(np.float32)
         integers = np.clip(levels, ends.min, ends.max).astype(zero.dtype)
         rw.become("Identity", [rw.constant(integers, "quantized")])

@@ -22,6 +22,7 @@ def write_global_pool(rw: LoweringRewriter) -> str | None:
     """
     source = rw.input(0)
     shape, axes_input = rw.shape(source), rw.input(1)
+    # Reductions accept integers too, and the global pools do not.
     if shape is None or len(shape) < 3 or rw.dtype(source) not in _FLOATS:
         return None
     stated_axes = rw.known(axes_input) if axes_input else rw.get("axes")

@@ -65,6 +65,7 @@ def picks_otherwise(node: onnx.NodeProto, _place: int, scope: Scope) -> bool | N
 
 def _picked_by_opencv(length: int, size: int, coordinates: str) -> Floats:
     """Return the index that OpenCV picks for each element: it does not read nearest_mode."""
+    # In float32, a coordinate can fall just below the whole number that exact arithmetic gives.
     at, half = np.arange(size, dtype=np.float32), np.float32(0.5)
     ratio = np.float32(length) / np.float32(size)
     if coordinates == "align_corners":

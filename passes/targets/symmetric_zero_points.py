@@ -88,6 +88,7 @@ def _write_data(rw: LoweringRewriter) -> str | None:
     data = rw.constant_value(rw.input(0))
     if data is None:
         return f"it reads {rw.input(0)!r}, uint8 that is no constant"
+    # A difference of uint8 numbers would wrap around below 0.
     moved = (data.astype(np.int16) - _MIDDLE).astype(np.int8)
     rw.set_input(0, rw.constant(moved, "int8"))
     return None

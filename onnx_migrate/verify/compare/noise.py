@@ -30,6 +30,7 @@ def share_of_noise(original: Array, again: Array) -> float:
         return 0.0
     unequal = np.asarray(original != again)
     if original.dtype in (np.int8, np.uint8):
+        # A difference of 8-bit integers would wrap around.
         unequal = np.abs(original.astype(np.int16) - again.astype(np.int16)) > 1
     changed = int(np.count_nonzero(unequal))
     return changed / original.size if changed > _few(original) else 0.0

@@ -18,6 +18,7 @@ def flatten(name: str, value: object) -> list[tuple[str, Array | None]]:
     if isinstance(value, np.ndarray):
         return [(name, value)]
     if isinstance(value, Mapping):
+        # The order of keys may differ between two runs, and their parts are compared in order.
         sorted_entries = sorted(value.items(), key=lambda item: str(item[0]))
         return [part for key, item in sorted_entries for part in flatten(f"{name}[{key!r}]", item)]
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):

@@ -46,6 +46,7 @@ def require_independent_items(runner: SizedRunner, batch: frozenset[str]) -> Ite
     batched = {value.name for value in fed_inputs(model.graph) if axes_with_symbol(value, batch)}
     dependent = dependents(model, batched)
     frozen = {runner.symbols[symbol] for symbol in batch}
+    # At the frozen size, a dim that stayed frozen would look like the batch.
     sizes = [size for size in (2, 3, 5) if size not in frozen][:2]
     runs = {size: runner.require_run(dict.fromkeys(batch, size), f"a batch of {size}") for size in sizes}
     (few, (_, first)), (many, (_, second)) = runs.items()
@@ -83,6 +84,7 @@ def _padded(
     try:
         run = runner.run(dict.fromkeys(batch, size), padding=True)
     except EvaluationError:
+        # A model need not run on padded texts, so the report must not show this refusal.
         runner.trials.pop()
         return []
     return [(size, run)] if all(np.shape(run[1][name]) == np.shape(like[name]) for name in like) else []
@@ -124,6 +126,8 @@ def _require_same_items(
         try:
             runner.require_same(name, single, part, alone, comparison)
         except RequirementViolated:
+            # The runtime may round a batch of this size differently, so copies of the item show whether other
+            # items matter.
             copies = runner.run_item(copies_of(runner.model, alone, size, batch))[name]
             if not runner.differ_by_size_only(name, single, np.take(copies, [index], axis), part, alone):
                 raise

@@ -72,6 +72,7 @@ class _Search:
         self._batched = bool(runner.batch) and (bool(violation.merged_at) or varied <= runner.batch)
         batch = (varied & runner.batch) or runner.batch
         names = [name for node in upstream for name in node.output if name]
+        # Optimisation fuses nodes, and the values between fused nodes do not exist.
         exposed = open_model(runner.runnable, UNOPTIMIZED, names)
 
         def run(sizes: Mapping[str, int]) -> Values:
@@ -95,6 +96,7 @@ class _Search:
 
     def is_cause(self, node: onnx.NodeProto) -> bool:
         """Whether a node is the cause, provided that no node upstream of it is."""
+        # The result of Shape never has a batch axis, so it would look like the cause.
         if node.op_type in ("Shape", "Size"):
             return False
         outputs = [name for name in node.output if name in self._first]
@@ -132,6 +134,7 @@ class _Search:
             return alone.shape != part.shape or share_of_noise(alone, part) > 0
         if alone.dtype.kind != "f":
             return False
+        # Rounding adds up from node to node, and items that are mixed differ by far more.
         loose = replace(self._tolerance, rtol=1e-2, atol=1e-2 * float(np.max(np.abs(alone), initial=0.0)))
         return bool(judge(Observation("", alone, part, loose)).problem)
 

@@ -94,6 +94,7 @@ def _accepted_sizes(
     frozen = runner.symbols[symbol]
     accepted_text = f"at {' and '.join(map(str, accepted))}"
     if least > max(accepted):
+        # A table of positions only has an upper bound, so a bisection finds it.
         low, high = max(accepted), least
         while high - low > 1:
             middle = (low + high) // 2
@@ -136,6 +137,8 @@ def require_all_sizes_at_once(runner: SizedRunner, accepted: Mapping[str, int]) 
         try:
             runner.require_run(sizes, f"{where} at once")
         except RequirementViolated as error:
+            # Only a refusal may depend on the combination of sizes; wrong shapes or numbers are a fault at
+            # any size.
             if not isinstance(error.__cause__, EvaluationError):
                 raise
             first = first or error
@@ -166,6 +169,7 @@ def _note_fixed_axes(runner: SizedRunner, symbol: str, values: Values) -> None:
     others = [
         dim.dim_value for value in fed_inputs(runner.model.graph) for dim in value.type.tensor_type.shape.dim
     ]
+    # The length says nothing if another dim has it too, or if it is 1.
     if size < 2 or size in others or list(runner.symbols.values()).count(size) > 1:
         return
     for output in runner.model.graph.output:
@@ -295,6 +299,7 @@ def _require_all(runner: SizedRunner) -> dict[str, int]:
     batch_axes: dict[str, tuple[int, int]] = {}
     common = common_first_axis(runner.model)
     if common is not None:
+        # Without a symbol for the batch, a common first dim of all inputs is most likely the batch.
         batch_axes = {name: (0, common) for name, value in values.items() if np.shape(value)[:1] == (common,)}
     if runner.batch:
         for batch in independent_batches(runner):

@@ -86,6 +86,7 @@ def _compared(runner: SizedRunner, sizes: Mapping[str, int]) -> str:
     small = {name: _first_cells(large[name], np.shape(few[name])) for name in values}
     if any(array is None for array in small.values()):
         return "features have no axes for rows and columns"
+    # The shapes of these values show later whether a node reduces the axis of the cells.
     reduced = [name for node in part if node.op_type in _REDUCING for name in node.input if name]
     alone = open_model(_model_of(runner.runnable, part, large), UNOPTIMIZED, _computed(part, reduced))
     first, second = alone.run(small), alone.run(large)
@@ -200,12 +201,14 @@ def _require_rows(name: str, few: Array, many: Array, sizes: Mapping[str, int], 
     changing = [axis for axis, (a, b) in enumerate(zip(few.shape, many.shape, strict=True)) if a != b]
     rows, every = (_rows(array, changing) for array in (few, many))
     rng = np.random.default_rng(1)
+    # A random projection sorts the rows, because a comparison of all pairs would take too long.
     key = rng.standard_normal(rows.shape[1])
     order = np.argsort(every @ key, kind="stable")
     every = every[order]
     at = np.searchsorted(every @ key, rows @ key)
     limit = _NEAR * float(np.abs(rows).max(initial=1e-6))
     nearest = np.full(len(rows), np.inf)
+    # Rounding may move a row by some places in this order, so its neighbours count too.
     for step in range(-3, 3):
         other = every[np.clip(at + step, 0, len(every) - 1)]
         nearest = np.minimum(nearest, np.abs(other - rows).max(axis=1))
@@ -227,4 +230,5 @@ def _rows(array: Array, axes: Sequence[int]) -> Array:
     """Return the numbers of each cell as one row; cells lie along these axes."""
     moved = np.moveaxis(np.asarray(array, np.float64), axes, range(len(axes)))
     cells = int(np.prod(moved.shape[: len(axes)]))
+    # One NaN would make the distance to every other row NaN.
     return np.nan_to_num(moved.reshape(cells, -1))

@@ -42,6 +42,7 @@ def attention_masks(model: onnx.ModelProto) -> Iterator[tuple[str, str, int]]:
 def _source(name: str, makers: dict[str, onnx.NodeProto]) -> str:
     """Return the value that a mask is, before its type or its leading axes were changed."""
     seen: set[str] = set()
+    # An invalid model may have a cycle, which `seen` ends.
     while name in makers and makers[name].op_type in _PASSING and name not in seen:
         seen.add(name)
         name = makers[name].input[0]

@@ -34,6 +34,7 @@ def feeds_of_domains(source: RandomInputs) -> Iterator[Feed]:
     base = source.feed("normal")
     if base is None:
         return
+    # Other numbers in an input that a node restricts would make the runtime refuse the feed.
     restricted = {
         name
         for name, accepted in source.ranges.items()

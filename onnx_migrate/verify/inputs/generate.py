@@ -89,6 +89,7 @@ class RandomInputs:
         (`padding_ids`). Another `draw` gives other values.
         """
         seed = self.seed + draw
+        # Each distribution has a generator of its own, so that its numbers do not depend on the runs before.
         rng = np.random.default_rng([seed, *distribution.encode()])
         shapes = self.shapes
         sizes = [prod(shape) * 8 for shape in shapes.values()]
@@ -103,6 +104,7 @@ class RandomInputs:
             drawn = _Draw(rng, distribution, value.name, ranges.get(value.name), shapes[value.name])
             values = [drawn.values(kind.tensor_type.elem_type, seed) for _ in range(copies)]
             feed[value.name] = values if copies > 1 else values[0]
+        # A runtime's message about an input is more certain than a number found in the model.
         for name, number in self._chosen.items() if distribution != "wide" else ():
             if name not in self.values:
                 feed[name] = np.full_like(feed[name], number)
@@ -181,6 +183,7 @@ class _Draw:
 
         One distribution continues after the numbers of another, so that as many rows of a table as possible are read.
         """
+        # The order must not depend on the distribution, because each one continues after another.
         deck = np.random.default_rng([seed, *self.name.encode()]).permutation(accepted)
         start, count = _DISTRIBUTIONS.index(self.distribution) * prod(self.shape), prod(self.shape)
         return self.rng.permutation(deck[(start + np.arange(count)) % deck.size]).reshape(self.shape)

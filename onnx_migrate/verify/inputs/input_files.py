@@ -46,6 +46,7 @@ def npz_names(path: Path) -> list[str]:
 def _archive(path: Path) -> Iterator[IO[bytes]]:
     """Provide an .npz file whose headers were checked. Raises ValueError, and the errors of zipfile."""
     with open(open_regular(path), "rb") as file:
+        # NumPy would also read another format here, whose header nobody has checked.
         if not file.read(len(_ZIP)).startswith(_ZIP):
             raise ValueError("it is no .npz file")
         with zipfile.ZipFile(file) as archive:
@@ -150,6 +151,8 @@ def _check_dims(tensor: TensorProto) -> None:
     count = prod(tensor.dims)
     there = sum(len(getattr(tensor, name)) for name in DATA_FIELDS)
     size = byte_size(tensor.dims, tensor.data_type)
+    # Typed fields may hold several small numbers in one entry, for example eight in a byte, so only a lower
+    # bound is sure.
     least = size if tensor.HasField("raw_data") and size is not None else -(-count // 8)
     if least > there:
         raise ValueError(

@@ -43,6 +43,8 @@ def perturbed_by_ulp(
     moved = dict(feed)
     for name, value in feed.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.dtype.isbuiltin == 1:
+            # The generator also draws for exact inputs, so that all other inputs move equally with and
+            # without them.
             towards = np.where(rng.random(value.shape) < 0.5, -np.inf, np.inf).astype(value.dtype)
             if name not in exact:
                 unmoved = (value == 0) | ~np.isfinite(value) | (fixed or {}).get(name, False)

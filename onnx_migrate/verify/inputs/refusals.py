@@ -102,6 +102,7 @@ def candidates(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[Rando
     """Yield inputs with the corrections that the runtime's `refusal` of these suggests, likeliest first."""
     sizes = _named_sizes(inputs, str(refusal))
     values = _values(inputs, refusal)
+    # A message about an index or a range is about values, and any other one most likely about dims.
     for corrections in (values, sizes) if _INDEX.search(str(refusal)) else (sizes, values):
         yield from corrections
     yield from _other_sizes(inputs)
@@ -172,6 +173,7 @@ def _values(inputs: RandomInputs, refusal: EvaluationError) -> Iterator[RandomIn
         for accepted in ranges if len(together) > 1 else ():
             yield given(together, accepted)
     for accepted in ranges:
+        # Integers come first, because a refusal is rarely about a short vector of floats.
         for _, name in sorted(numbers, reverse=True):
             yield given([name], accepted)
 

@@ -148,6 +148,7 @@ def input_shapes(
     for value in inputs:
         counterpart = counterparts.get(value.name)
         shapes[value.name] = _shape(value, counterpart, choice, symbols, len(corrected))
+    # Expressions can refer to symbols of later inputs, so they follow in a second pass.
     for value in inputs:
         for axis, dim in enumerate(tensor_in(value)[0].tensor_type.shape.dim):
             if _is_expression(dim.dim_param) and _dim_key(value.name, axis, dim) not in corrected:
@@ -235,6 +236,7 @@ def _shape(
     counterpart_dims = list(counterpart.type.tensor_type.shape.dim) if counterpart is not None else []
     rank = len(tensor.shape.dim)
     dims = tensor.shape.dim
+    # Images with channels last have 1, 3 or 4 of them, and a fixed axis 1 would be the channels itself.
     channel = rank - 1 if rank >= 4 and dims[1].dim_value <= 0 and dims[-1].dim_value in CHANNELS else 1
     shape = []
     for axis, dim in enumerate(dims):

@@ -34,6 +34,7 @@ def causes_of(reference: Reference, result: Runnable, feed: int, limit: float, w
     for (errors,) in inner_errors(reference, result, feed, (way,)):
         if any(error > limit for error in errors.values()):
             break
+    # An output of integers can be wrong while all inner floats are within the limit, so the limit falls.
     while limit > _EPSILON / 4:
         for step in reference.graph.steps:
             if _error(step.made, errors) > limit:
@@ -51,6 +52,7 @@ def inner_errors(
     for some, values in originals(reference, feed, recorded(reference, result)):
         try:
             others = [in_float(open_model(result, way, some).run(inputs)) for way in ways]
+        # The other values may still run, and a cause among them is better than none.
         except (EvaluationError, MemoryError):
             continue
         for name in some:
@@ -72,6 +74,7 @@ def originals(
         yield recorded_names, values
         reference.at_once = max(reference.at_once, _at_once(len(values), held))
     names = [name for name in names if name not in values]
+    # The caller has read the values that were yielded above.
     if held > _BYTES:
         values.clear()
     while start < len(names):
@@ -108,6 +111,7 @@ def _chain(last: Step, errors: Mapping[str, float], limit: float) -> tuple[str, 
         if largest is None or largest.maker is None or error <= max(limit / 8, _EPSILON):
             break
         chain.append(largest.maker)
+    # Without a floor, a node whose inputs have no error at all would always have the largest gain.
     gains = [_error(step.made, errors) / max(_error(step.read, errors), _EPSILON) for step in chain]
     worst = max(gains)
     causes = [step for step, gain in zip(chain, gains, strict=True) if gain > _AMPLIFIES or gain == worst]

@@ -145,8 +145,10 @@ def closeness(
         ways = (reference.way,)
     rounded: dict[str, float] = {}
     try:
+        # The next result most likely fails in the configuration in which the last one failed.
         for way in sorted(ways, key=lambda way: way != reference.way):
             within = measured.run(way)
+            # Coarse rounding also runs strictly, so `jump` can compare it with this run only.
             rounded = dict(measured.errors) if way == STRICT else rounded
             if not within:
                 break
@@ -156,6 +158,7 @@ def closeness(
             if jumping is not None:
                 return Closeness(measured.compared, refusal=jumping[0], causes=jumping[1])
     except EvaluationError as error:
+        # If the original does not run in this configuration either, the result is not at fault.
         if measured.way == STRICT or not _runs(reference, measured.way):
             return Closeness(reason=f"it does not {error.failed_to}: {error}")
         reference.way = measured.way
@@ -228,6 +231,7 @@ def _refused(reference: Reference, error: EvaluationError) -> Closeness:
         for step in reference.graph.steps
         if (name := step.node.name) and (f"({name}" in message or f"'{name}'" in message)
     ]
+    # One name may be the beginning of another, so only the longest one in the message is sure.
     longest = sorted(named, key=lambda step: len(step.node.name))[-1:]
     alike = [
         step

@@ -47,6 +47,7 @@ def decided_outputs(graph: Frame) -> frozenset[str]:
     decided: set[Value] = set()
     for step in graph.steps:
         read = {*_read(step)}
+        # Rounding changes elements and no dims, so a choice by dims alone never changes.
         if step.is_a("Shape", "Size") or data.isdisjoint(read):
             continue
         data.update(step.made)

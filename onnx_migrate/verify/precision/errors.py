@@ -72,11 +72,13 @@ def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
         return 0.0 if share <= SHARE else share
     with np.errstate(invalid="ignore", over="ignore"):
         top, off = float(np.abs(expected).max()), float(np.abs(given - expected).max())
+    # Most outputs are finite and have no mask, and need none of the copies below.
     if top <= LARGEST_HALF and math.isfinite(off):
         return off / (max(top, scale) or 1.0)
     finite = np.isfinite(expected)
     if not np.array_equal(np.isnan(expected), np.isnan(given)):
         return float("inf")
+    # NaN is not equal to itself, so the comparison of equal elements must exclude it.
     infinite = ~finite & ~np.isnan(expected)
     if not np.array_equal(given[infinite], expected[infinite]) or not np.all(np.isfinite(given[finite])):
         return float("inf")
@@ -86,6 +88,7 @@ def error_of(expected: Any, given: Any, scale: float = 0.0) -> float:
 def _differ(expected: Array, given: Array) -> Array:
     """Return which elements differ. Bytes, for example pixels of an image, differ if they do by more than 1."""
     if expected.dtype == np.uint8 and given.dtype == np.uint8:
+        # A plain difference of unsigned bytes would wrap around below 0.
         return np.maximum(expected, given) - np.minimum(expected, given) > 1
     return np.asarray(expected != given)
 

@@ -111,6 +111,7 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
             feed.inputs, search.run, search.outputs[index], domains
         )
         if narrowed_domain:
+            # A model has one domain, so all later feeds use the first that fits.
             domains = [narrowed_domain]
             search.feeds[index], search.outputs[index] = Feed(feed.name, inputs), dict(outputs)
             search.recorded = {} if index == 0 else search.recorded
@@ -122,6 +123,7 @@ def keep_to_domain(search: FeedSearch, first: int = 0, domain: str = "") -> str:
         if index < first
         or (share >= max(shares) / 2 and not (limited and search.feeds[index].name in (SMALL, ZEROS, WIDE)))
     ]
+    # The search recorded inner values on the first feed, which this drops.
     if 0 not in kept_feeds:
         search.recorded = {}
     search.feeds, search.outputs = (
@@ -162,11 +164,13 @@ def smooth(inputs: Inputs, seed: int) -> Inputs | None:
     for name, value in inputs.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or value.size < _LEAST_WAVES:
             continue
+        # Waves are no mask, and `hide_rows` makes feeds for masks.
         if "mask" in name.lower():
             continue
         waves = np.asarray(generator.normal(0, 0.05, value.shape))
         for axis, length in enumerate(value.shape[-2:], value.ndim - min(value.ndim, 2)):
             most = max(length / _SHORTEST_WAVE, 2.0)
+            # Random exponents make long waves as frequent as short ones.
             turns = most ** generator.uniform(0, 1, (*value.shape[:-2], *[1] * min(value.ndim, 2)))
             positions = np.arange(length).reshape([-1 if axis == other else 1 for other in range(value.ndim)])
             waves = waves + 0.25 * np.sin(2 * np.pi * turns * positions / length)

@@ -178,6 +178,7 @@ class _Selection:
         base = self._excess(())
         if base > BEYOND:
             return Narrowed(base=base, excess=base, is_late=self.is_late)
+        # Rounded weights alone may use up the limit, and groups then still get half of it, added as squares.
         self._most = max(self._most, math.hypot(base, self._most / 2))
         every = self._excess(indices)
         if every <= self._most:
@@ -190,6 +191,8 @@ class _Selection:
         measured = {place for place in others if frozenset([*narrow, place]) in self._known}
         least = self._excess(narrow)
         order = sorted(others, key=lambda place: (self._cost(alone[place], least, place), place))
+        # A group that is too much alone would fail every longer prefix, so that the bisection would end
+        # there.
         order = [place for place in order if alone[place] <= self._most]
         narrow = self._longest_prefix(narrow, order)
         for place in order:

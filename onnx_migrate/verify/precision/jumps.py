@@ -81,6 +81,7 @@ def _jump_many(
 ) -> bool:
     """Return whether too many elements of an output behind a choice jump with 8 times as large rounding errors."""
     expected, floor = reference.outputs[place][name], floor_shares.get(name, 0.0)
+    # A changed choice can change the number of elements, as in NonZero.
     if value.shape != expected.shape or floor > CHANCE:
         return floor <= CHANCE
     moved = share_beyond(expected, value, _SMALLEST * max(largest_of(expected), reference.scale(name)))
@@ -102,6 +103,7 @@ def _first(reference: Reference, result: Runnable, place: int, output: str) -> l
 
     steps = reference.graph.steps
     first = [step for step in steps if any_of(step.made) and not any_of(_read(step))]
+    # The jump may begin at a value that no run records, for example inside a loop.
     return first or [step for step in steps if output in step.node.output]
 
 

@@ -159,6 +159,7 @@ class Measured:
             self.runs[index] = run
             errors = self._errors(index, run, way)
             floors: Mapping[str, float] = {}
+            # The floor costs further runs of the original, so it is measured only if it may raise a limit.
             if any(error > self._enough * self._rounding for error in errors.values()) or (
                 self._migrated and _overflows(reference.outputs[index])
             ):
@@ -233,6 +234,7 @@ class Measured:
     def _places(self, way: str) -> Iterator[int]:
         order = [*self._reference.order]
         if self._tried:
+            # A try must be quick, and `is_off_on` has moved the feed that failed last to the front.
             yield order[0]
         elif way != STRICT and self._settings.feeds is None:
             hidden = [index for index in order[_FEWER:] if self._reference.feeds[index].name == ALL_HIDDEN]
@@ -309,6 +311,7 @@ class Measured:
         for run in self._rounded_runs(place):
             for name in reference.outputs[place]:
                 error = self._error(place, name, run)
+                # An infinite floor would excuse the output from every comparison.
                 if error == math.inf:
                     continue
                 floors[name] = max(error, floors.get(name, 0.0))

@@ -200,6 +200,7 @@ def reference_of(
     With `recording` it also has the first inner values on the first of generated inputs. Raises EvaluationError if the original
     does not load or run.
     """
+    # A result with other dims needs inputs of other shapes, and therefore a reference of its own.
     shapes = "".join(str(value.type.tensor_type.shape) for value in result.model.graph.input)
     # A process serves several calls, whose inputs differ.
     feeds_key = "" if settings.feeds is None else settings.feeds.key
@@ -243,6 +244,7 @@ def reference_of(
             reference.search, reference.draws = search, 1 + more * (draws - 1)
             if reference.decides:
                 reference.draw_again()
+        # The outputs of all feeds take much memory, so those of earlier models go.
         for other in [other for other in _references if other[0] != key[0] or other[3:] != key[3:]]:
             del _references[other]
         _references[key] = reference
@@ -305,6 +307,7 @@ def error_on(
     """
     feed = reference.feeds[place].name
     expected = reference.outputs[place] if expected is None else expected
+    # These inputs have a magnitude of their own, so the usual largest value says nothing about them.
     scale = 0.0 if feed in (SMALL, WIDE) else reference.scale(name)
     error = error_of(expected[name], run[name], max(scale, least))
     return 0.0 if feed == ZEROS and np.isfinite(error) else error

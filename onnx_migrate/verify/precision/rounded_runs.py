@@ -18,6 +18,7 @@ __all__ = ["compare_rounded"]
 def compare_rounded(verdict: Verdict, segment: Segment[Runnable], settings: Settings) -> Verdict:
     """Return the verdict on models that agree, after those of float16 and bfloat16 ran with every value rounded, too."""
     original, result = segment.original, segment.result
+    # A model of float32 has no narrow values that hardware could round otherwise.
     if not is_narrow(original.model):
         return verdict
     # Few models are narrow, and this import takes longer than the comparison of a small model.

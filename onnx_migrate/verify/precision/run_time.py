@@ -36,6 +36,7 @@ def seconds_of_run(model: onnx.ModelProto, sizes: Mapping[str, Dims], fastest: f
     The result is then a power of 4, so that most machines come to the same one.
     """
     estimated = estimated_seconds(model, sizes)
+    # The clock says little about a run of few milliseconds, even if the estimate is far lower.
     if not _FAR * max(estimated, 1e-3) < fastest < math.inf:
         return estimated
     return float(4.0 ** math.floor(math.log(fastest, 4)))

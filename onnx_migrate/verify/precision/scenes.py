@@ -33,6 +33,7 @@ def scene(inputs: Mapping[str, Any], seed: int) -> Mapping[str, Any] | None:
     for name, value in inputs.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind != "f" or "mask" in name.lower():
             continue
+        # With channels last, the two axes before them are height and width.
         last = value.ndim >= 4 and value.shape[-1] in _CHANNELS
         axes = value.shape[:-1] if last else value.shape
         if len(axes) < 2 or axes[-1] < _SHORTEST:

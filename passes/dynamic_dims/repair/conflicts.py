@@ -67,6 +67,7 @@ def _channels(context: NodeContext) -> str:
     if x is None or len(x) < 2 or x[1] is None or not x[1].varies:
         return ""
     operands = [context.dims(index) for index in range(1, len(context.inputs))]
+    # The rule of BatchNormalization may have expanded the parameters, which then vary with the channels.
     if all(dims is not None and len(dims) == 1 and dims[0] == x[1] for dims in operands):
         return ""
     return _fixed_parameters(context, "parameters", "channels", 1, x[1])
@@ -167,6 +168,7 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
     kind, attributes = context.node.op_type, context.attributes
     if kind in ("Softmax", "LogSoftmax", "Hardmax"):
         axis = attributes.get("axis", -1 if context.rw.version >= 13 else 1)
+        # Before opset 13, these operators flatten all axes from `axis` on.
         return [axis] if context.rw.version >= 13 else list(range(axis % max(rank, 1), rank))
     if kind in ("ArgMax", "ArgMin"):
         return [attributes.get("axis", 0)]
@@ -181,6 +183,7 @@ def _mixing_axes(context: NodeContext, rank: int) -> list[int]:
         if axis_list:
             return [int(axis) for axis in axis_list]
         no_axes = len(context.node.input) < 2 or not context.node.input[1]
+        # Axes that the model computes are unknown here, so they count as none.
         return list(range(rank)) if no_axes and not attributes.get("noop_with_empty_axes") else []
     if kind in _SPATIAL:
         return list(range(1, rank))

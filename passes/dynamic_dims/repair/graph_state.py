@@ -99,6 +99,7 @@ class GraphState:
         for graph in self.enclosing():
             if name in graph.producers or name in graph.computed_constants:
                 return graph
+            # An inner value hides an outer one of the same name.
             if name in graph.values:
                 break
         return None
@@ -144,6 +145,7 @@ class GraphState:
             del self.coordinates[name]  # nothing tells which columns they are
         for axis, dim in enumerate(value.dims or ()):
             if dim is not None and dim.varies:
+                # The first value with a length exists before any node that may need this length.
                 self.sources.setdefault(dim.sizes, (name, axis))
 
     def first_dim(self, dim: Dim) -> Dim:
@@ -170,6 +172,7 @@ class GraphState:
             for axis, other in enumerate(self.value(name).dims or ()):
                 if other is not None and other.sizes == dim.sizes:
                     return [Length(name, axis)]
+        # One axis that has the whole length needs no arithmetic, unlike its factors.
         for graph in self.enclosing():
             if dim.sizes in graph.sources:
                 return [Length(*graph.sources[dim.sizes])]

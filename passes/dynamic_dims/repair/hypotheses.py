@@ -38,6 +38,7 @@ class Hypotheses:
         if label not in self._remaining:
             first = self._preferred.get(pattern, 0)
             rest = [option for option in range(options) if option != first]
+            # Another choice point of the pattern may have had more options.
             self._remaining[label] = [first, *rest] if first < options else rest
             self._patterns[label] = pattern
         return self._remaining[label][0]
@@ -54,6 +55,7 @@ class Hypotheses:
                 self._remaining[label].pop(0)
                 self._preferred[self._patterns[label]] = self._remaining[label][0]
                 for later in self._order[index + 1 :]:
+                    # The node of a function asks once for each call, always with the same label.
                     if later != label:
                         self._remaining.pop(later, None)
                 return True

@@ -286,6 +286,7 @@ class Interpreter(Visitor):
                 continue
             inputs |= iteration.body_inputs(self._resolved.expanded_states)
             loop_states = iteration.loop_states()
+            # The repair of the trip count or of a state may have written nodes that the body reads.
             record_emitted(context)
             constants = {
                 inner: constant_array(outer, name) for inner, name in iteration.constant_inputs().items()
@@ -320,6 +321,8 @@ class Interpreter(Visitor):
         results: dict[str, list[SampledValue]] = {}
         tracked: list[list[Tracked]] = []
         for attribute, number, graph in graphs:
+            # A conflict ends the interpretation in the middle of the branch, after some of its nodes were
+            # edited.
             untouched = onnx.GraphProto()
             untouched.CopyFrom(graph)
             facts = self.table_facts.copy()

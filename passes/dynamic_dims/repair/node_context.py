@@ -93,6 +93,7 @@ class NodeContext:
     @property
     def removed_batch(self) -> bool:
         """Whether the node removed a batch axis, and was made a Reshape that merges it with another instead."""
+        # A rule renames the node, and `where` has the operator from before.
         return self.where.operator in ("Squeeze", "Gather") and self.node.op_type == "Reshape"
 
     def input(self, index: int) -> SampledValue | None:

@@ -139,6 +139,7 @@ def interpretations(dims: Sequence[Dim], frozen: Sequence[int], free: int | None
     `dims` are the input's axes, `frozen` the output's lengths in the source model, `free` the axis of the output that
     the model gives as -1.
     """
+    # With a length of 0 all products are 0, so boundaries cannot be found.
     if 0 in frozen or any(0 in dim.sizes for dim in dims):
         return []
     flat = [(factor, axis) for axis, dim in enumerate(dims) for factor in dim.flat_factors()]

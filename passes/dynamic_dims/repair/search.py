@@ -97,6 +97,7 @@ def repair(
         except UnrepairableNode:
             pass  # the network may not take these sizes; without them, less is known
     for step in _STEPS if set(frozen) - batch else _STEPS[:1]:
+        # A batch alone needs one step only, because its sample sizes do not depend on it.
         trial = log.trial()
         try:
             attempt = _search(model, Assignments.of(frozen, batch, step), log, pass_name)
@@ -152,6 +153,7 @@ class _Conflicts:
         if self.farthest is None or visited > self.farthest[0]:
             self.farthest = visited, error
         if isinstance(error, BatchMixed):
+            # Backtracking changes the hypotheses, and the search returns to these if it tolerates the node.
             self.mixed.setdefault(error.context.label, deepcopy(hypotheses))
 
 
@@ -248,6 +250,7 @@ def _refusal(
 def _values_before(context: NodeContext, outputs: Sequence[str]) -> list[str]:
     """Return the varying inputs of a node of the main graph, and the graph's outputs that do not depend on the node."""
     state = context.graph_state
+    # Only values of the main graph can become outputs of the model.
     if state.parent is not None:
         return []
     varying = [

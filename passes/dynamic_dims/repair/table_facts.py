@@ -60,4 +60,5 @@ class TableFacts:
 
     def restore(self, earlier: TableFacts) -> None:
         """Have the facts of an earlier copy alone, for a body whose tables are not written after all."""
+        # All bodies of the interpretation hold this object, so it must stay the same one.
         vars(self).update(vars(earlier.copy()))

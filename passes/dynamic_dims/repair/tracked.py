@@ -30,6 +30,7 @@ class CellIndex:
 
     def suffix(self, number: int) -> int | None:
         """Return where the last factors begin whose lengths multiply to a number in the source model."""
+        # Dividing by all factors would make every index 0, which no program does.
         for start in range(1, len(self.factors)):
             if prod(factor.frozen for factor in self.factors[start:]) == number:
                 return start

@@ -172,6 +172,7 @@ def _attended(
     filtered: float,
     causal: bool,
 ) -> Result:
+    # Since opset 18, a Split without the lengths of its parts must state how many there are.
     thirds = 3 if sizes is None and op.version >= 18 else None
     query, key, value = op.several("Split", 3, product, sizes, axis=-1, num_outputs=thirds)
     cached: list[Value | None] = [None, None]

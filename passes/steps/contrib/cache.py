@@ -142,6 +142,7 @@ def _lengths(op: Op, query: Value, seqlens: Value, longest: Value, *, cached: bo
     """Return the lengths of the items. `seqlens` counts all keys of an item except one."""
     steps = op.size_of(query, 1)
     total = op.Unsqueeze(seqlens.cast(_T.INT64).reshape(-1), [1]) + 1
+    # Without a cache all keys are new, and the product with 0 has a shape that only the run knows.
     past = op.Max(total - steps, op.constant(0)) if cached else total * 0
     return _Lengths(op, steps, past, total, longest.cast(_T.INT64).reshape(-1))
 

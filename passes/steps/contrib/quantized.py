@@ -18,6 +18,7 @@ def scalar(op: Op, value: Value) -> Value:
     """Return a value of one element as a scalar. Any other value, or one of unknown shape, is returned unchanged."""
     if value.shape != (1,) and (value.static is None or value.static == () or np.prod(value.static) != 1):
         return value
+    # The standard reads a vector of scales as one scale for each step along an axis.
     array = value.constant
     return op.constant(array.reshape(())) if array is not None else op.Squeeze(value, [0])
 

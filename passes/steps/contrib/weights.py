@@ -25,6 +25,7 @@ def _packed(numbers: Array, bits: int) -> bytes:
     """Return numbers as the bytes of a tensor: two numbers of 4 bits in each byte, or one number of 8 bits."""
     if bits == 8:
         return numbers.astype(np.uint8).tobytes()
+    # An odd number of elements leaves half of the last byte empty.
     flat = np.append(numbers.reshape(-1), np.zeros(numbers.size % 2, np.uint8)).astype(np.uint8)
     return (flat[::2] | flat[1::2] << np.uint8(4)).tobytes()
 

@@ -35,6 +35,7 @@ def module_file(text: str) -> Path | None:
     module, _ = _split(text)
     if module.endswith(".py"):
         return Path(module)
+    # To find a module inside a package, Python imports the package, which runs code of the user's.
     loaded = sys.modules.get(module)
     spec = (
         loaded.__spec__ if loaded is not None else None if "." in module else importlib.util.find_spec(module)
@@ -131,6 +132,7 @@ def _searched(folder: Path) -> Iterator[None]:
     text = str(folder.resolve())
     added = text not in sys.path
     if added:
+        # Modules of the user must not hide installed ones with the same name.
         sys.path.append(text)
     try:
         yield

@@ -48,6 +48,7 @@ def _part(source: Source, files: Sequence[Path]) -> Part:
     )
     form = ImageForm.of(source.input(fits_images), source.images)
     chosen = spaced(files, source.most * form.batch)
+    # A file that is no image must be an error before the first run, and not after half of them.
     for path in chosen:
         with _opened(path):
             pass

@@ -34,6 +34,7 @@ def read_folder(source: Source, files: Sequence[Path]) -> Part:
         folders = spaced([*inputs_by_folder], source.most)
         sets = [_data_set(folder, inputs_by_folder[folder]) for folder in folders]
         return Part(sets, notes_on(len(folders), len(inputs_by_folder), "folder"))
+    # Recorded outputs lie beside the inputs and are no inputs.
     values = [path for path in files if not path.name.startswith("output_")]
     if not values:
         raise UsageError(f"{source.path}: contains no input_0.pb", code="input-data")
@@ -55,5 +56,6 @@ def _data_set(folder: Path, numbers: Mapping[Path, str]) -> Feed:
 
 def _by_position(numbers: Mapping[Path, str]) -> FileReading:
     """Return the reading of files whose values have their positions as names."""
+    # By name, input_10.pb would come before input_2.pb.
     paths = sorted(numbers, key=lambda path: int(numbers[path]))
     return FileReading(tuple(f"#{int(numbers[path])}" for path in paths), tuple(paths), read_tensor)

@@ -75,6 +75,7 @@ def inlining_of(
         return None
     of_length = branch_of_length(context)
     if of_length is not None:
+        # Later nodes accept either branch if both have the same rank.
         return None if all(map(_same_rank, then, other)) else of_length
     dims = condition.known
     if dims is None or not any(dim.of_batch for dim in dims):

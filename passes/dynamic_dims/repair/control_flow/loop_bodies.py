@@ -53,6 +53,7 @@ class Iteration:
             if index >= self.states and dims is not None:
                 axis = _axis(context, "scan_input_axes", index - self.states, len(dims))
                 dims = (*dims[:axis], *dims[axis + 1 :])
+            # A state changes in each iteration, so its first elements say nothing about the next ones.
             inputs[declared.name] = SampledValue(outer.dtype, dims, types=outer.types)
         return inputs
 

@@ -83,6 +83,7 @@ _INFERRED_AS = {
 
 @cache
 def _schema(domain: str, operator: str, version: int) -> Any:
+    # Each attempt of the search asks for the schema of every node again, so the answers stay in a cache.
     try:
         return defs.get_schema(operator, version, domain)
     except defs.SchemaError:
@@ -188,11 +189,13 @@ def _data(node: onnx.NodeProto, inputs: Sequence[SampledValue | None]) -> tuple[
         return tuple(
             shape[cut] if node.op_type == "Shape" else np.asarray(np.prod(shape)) for shape in shapes
         )
+    # Only a call of the function gives such an attribute its value.
     if any(attribute.ref_attr_name for attribute in node.attribute) or not inputs:
         return None
     known_data = [value.data for value in inputs if value is not None and value.data is not None]
     if len(known_data) < len(inputs):
         return None
+    # A constant has one array for all assignments, so one computation serves them all.
     if all(len({id(array) for array in data}) == 1 for data in known_data):
         alone = compute(node.op_type, attributes, [data[0] for data in known_data])
         return None if alone is None else (alone,) * SAMPLES

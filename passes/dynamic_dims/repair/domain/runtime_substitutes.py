@@ -110,6 +110,7 @@ def _as_float(value: SampledValue | None) -> SampledValue | None:
 
 
 def _fused_matmul(call: _Call) -> Substitute | None:
+    # These attributes move the batch axes, which MatMul cannot express.
     if call.attributes.get("transBatchA") or call.attributes.get("transBatchB"):
         return None
     sides = []
@@ -158,6 +159,7 @@ def _heads(call: _Call) -> Substitute | None:
     size = query[2].frozen
     if len(call.inputs) < 2 or call.inputs[1] is None:
         heads, kv_heads = call.attributes.get("num_heads", 0), call.attributes.get("kv_num_heads", 0)
+        # The packed tensor has the heads of the query, and the shared heads of keys and values twice.
         size = size // (heads + 2 * kv_heads) * heads if heads and kv_heads else 0
     elif value is not None and "kv_num_heads" not in call.attributes:
         heads_apart = len(value) == 4

@@ -74,6 +74,7 @@ class Dim:
     @property
     def of_batch(self) -> bool:
         """Whether the length depends on a batch symbol."""
+        # Only batch symbols have another size under assignment 3.
         return self.sizes[3] != self.sizes[0]
 
     def flat_factors(self) -> list[Dim]:

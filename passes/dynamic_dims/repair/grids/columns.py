@@ -80,6 +80,7 @@ def _of_segment(part: Segment) -> Columns:
         changes = distance > rounding
         follows.append(changes)
         end = tuple(slice(-1, None) if at == axis else cut for at, cut in enumerate(start))
+        # A map with one row has no step at all, and must not divide by 0.
         steps = max(part.dim(axis).frozen - 1, 1)
         slopes.append(np.where(changes, (numbers[end] - first) / steps, 0.0))
     return Columns(part, first, tuple(follows), tuple(slopes))

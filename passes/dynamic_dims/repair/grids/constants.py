@@ -56,6 +56,7 @@ def constant_array(state: GraphState, name: str) -> Array | None:
     The nodes may be in `state` or a graph around it. The constant may also be an input or an output of a function.
     """
     computed = state.computed_constants
+    # Chains of nodes can be longer than Python's recursion allows.
     queue = [name]
     while queue:
         value = queue[-1]
@@ -125,6 +126,7 @@ def _value_of(array: Array) -> SampledValue:
 
 def _evaluated(state: GraphState, node: onnx.NodeProto, inputs: Sequence[Array | None]) -> Array | None:
     """Return the output as onnx's reference evaluator computes it, None if the evaluator does not run the node."""
+    # Few models need the evaluator, and its import takes long.
     from onnx.reference import ReferenceEvaluator
 
     feed = {name: value for name, value in zip(node.input, inputs, strict=True) if value is not None}

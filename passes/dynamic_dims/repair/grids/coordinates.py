@@ -66,6 +66,7 @@ def _concat(
     if dims is None:
         return None
     axis = context.attributes.get("axis", 1) % len(dims)
+    # The parts have no fixed place along an axis that varies, so every column may hold every kind of number.
     if dims[axis].varies:
         return combined([over(mark, axis) for mark in marks if mark is not None])
     parts = []
@@ -101,6 +102,7 @@ def _slice(
         axes, steps = attributes.get("axes"), None
     else:
         read = [context.integers(at) for at in range(1, 5)]
+        # If the cut columns are unknown, a number may lie along either axis.
         if read[0] is None or read[1] is None:
             return combined([mark]) if mark.size == 1 else np.full([1] * mark.ndim, BOTH)
         starts, ends = read[0].tolist(), read[1].tolist()

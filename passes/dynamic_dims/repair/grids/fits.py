@@ -74,6 +74,7 @@ def fit_of(parts: Sequence[Columns], kind: Kind, images: Sequence[int | None]) -
         return None
     common = _common_offset(parts)
     if common is None and kind is not Kind.PIXELS:
+        # A grid from edge to edge starts at 0, and nearly all others at the centre of a cell.
         common_offset, biased = 0.0 if kind is Kind.EDGE else 0.5, True
     else:
         common_offset, biased = common or 0.0, common is None
@@ -130,6 +131,7 @@ def _all_scales(
             if not unit:
                 return None
             scales = slopes / unit
+            # Both ends of an axis are rounded, and all steps between them share that error.
             near = 2 * columns.tolerance / (columns.length(role) - 1) / unit
             rounded = _snapped(scales, kind)
             if (np.abs(scales - rounded) > max(near, 1e-12)).any():

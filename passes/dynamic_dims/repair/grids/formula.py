@@ -97,6 +97,7 @@ def evaluate(formula: Formula) -> Array:
         along[selector.axis] = shape[selector.axis]
         positions = np.arange(shape[selector.axis]).astype(formula.dtype).reshape(along)
         numbers = np.asarray(numbers + positions * selector.factor.astype(formula.dtype))
+    # The logit of 0 or 1 is infinite until the fill replaces it.
     with np.errstate(all="ignore"):
         for step in formula.steps:
             numbers = _after(numbers, step, formula.dtype)

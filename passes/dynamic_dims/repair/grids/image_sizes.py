@@ -87,10 +87,12 @@ def _sized(context: NodeContext, index: int, array: Array, mark: Array) -> _Size
     """Return a constant with the lengths of the image that it holds; None if it holds none. Raises UnrepairableNode."""
     numbers = array.astype(np.float64)
     divides = context.node.op_type == "Div" and index == 1
+    # A limit of boxes can be the last pixel, which is the length less 1.
     forms = ((numbers, False, 0.0), (numbers + 1, False, 1.0), (_inverse(numbers), True, 0.0))
     for form, inverse, less in forms:
         scales = (divides and not less) or (context.node.op_type == "Mul" and inverse)
         lengths_held = _lengths_held(context, index, form, mark, maps=scales)
+        # Images mostly have even lengths, so a last pixel is an odd number.
         if lengths_held is None or (less and (numbers % 2 != 1).any()):
             continue
         held = np.asarray(np.logical_or.reduce([mask.astype(bool) for _, mask in lengths_held.masks]))
@@ -219,6 +221,7 @@ def _limit(context: NodeContext) -> None:
     if lower:
         rw.set_input(0, rw.before("Max", [rw.input(0), lower], hint="limited"))
     length = TableWriter(context, 0).quantity(sized.quantity, dtype)
+    # A Clip has scalars as limits, and the width and the height of an image can differ.
     rw.rename("Min")
     rw.drop("min", "max")
     if len(context.node.input) > 2:

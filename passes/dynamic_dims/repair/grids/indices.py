@@ -52,6 +52,7 @@ def follow_cell_indices(context: NodeContext) -> None:
     number = _number(context) if node.op_type in ("Div", "Mod", "Mul") else None
     if index is None or number is None:
         return
+    # Programs multiply a row by the width again, to get the index of its first cell.
     if node.op_type == "Mul":
         if prod(factor.frozen for factor in index.divided) == number:
             _replace(context, number, index.divided)

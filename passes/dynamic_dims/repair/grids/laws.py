@@ -72,6 +72,7 @@ def grid_law(
         if sizes is None:
             raise AmbiguousSizes
         in_pixels = any(mask.any() for size in sizes for mask in size.masks)
+        # Programs that divide sizes by the length of the image mostly divide positions by it too.
         if kind is Kind.SHARE and in_pixels:
             again = fit_of(parts, Kind.IMAGE_SHARE, frozen)
             kind, fits = (Kind.IMAGE_SHARE, again) if again is not None else (kind, fits)

@@ -67,6 +67,7 @@ def valid_mask_law(parts: Sequence[Segment]) -> Law | None:
 def _fill(parts: Sequence[Segment]) -> float | None:
     """Return the number of rows that are not valid: infinity, or the largest of the type; None if all are valid."""
     largest = max(float(part.array.max()) for part in parts)
+    # The margin keeps the logit of a valid row below 5, so a huge number marks the others.
     return largest if largest > 1e4 else None
 
 
@@ -83,6 +84,7 @@ def _valid_row(part: Segment, row_axis: int, fill: float | None) -> Array | None
         return None
     with np.errstate(all="ignore"):
         shares = 1 / (1 + np.exp(-row))
+    # The logits are rounded, and programs write these shares with few decimals.
     return np.asarray(np.round(shares, 6))
 
 

@@ -103,6 +103,7 @@ def _decided(
         or known_images[0] == known_images[1]
     ):
         return None
+    # A largest size of exactly 1 is hardly chance, so it is a limit.
     clipped = max(float(each.max(initial=0)) for each in flat) == 1
     pixels = _alike(flat[0] * known_images[0], flat[1] * known_images[1], known_images if clipped else None)
     shares = _alike(flat[0], flat[1], None)

@@ -95,10 +95,12 @@ def image_length(assignments: Assignments, dim: Dim) -> Dim | None:
     fitting = []
     for sizes in assignments.sizes.values():
         stride = round(sizes[2] / dim.sizes[2]) if all(dim.sizes) else 0
+        # A batch is no axis of the image, even if a length happens to follow it.
         if sizes[1] == sizes[0] or sizes[3] != sizes[0] or not stride:
             continue
         rests = [size - n * stride for size, n in zip(sizes, dim.sizes, strict=True)]
         if all(abs(rest) <= stride for rest in rests):
             fitting.append((len(set(rests)) == 1, Dim(sizes)))
+    # Two images can fit by rounding, so one whose rest is equal at all sizes decides.
     alike = [image for is_alike, image in fitting if is_alike] or [image for _, image in fitting]
     return alike[0] if len(alike) == 1 else None

@@ -104,6 +104,7 @@ def _matching(row: Array, angles: Array) -> tuple[int, bool] | None:
 def _orders(
     parts: Sequence[Columns], waves: Sequence[_Waves], offset: float, *, turns: bool
 ) -> Iterator[tuple[Formula, ...]]:
+    # Programs divide by the inverse of a frequency or multiply by it, and both round differently.
     for inverse in (True, False):
         yield tuple(
             _formula(columns, each, offset, turns=turns, inverse=inverse)
@@ -122,6 +123,7 @@ def _formula(columns: Columns, waves: _Waves, offset: float, *, turns: bool, inv
         )
         steps.append(Step("Div", Quantity(np.ones(()), times=lengths)))
         steps.append(Step("Mul", Quantity(np.full((), 2 * math.pi))))
+    # A column that follows no axis has no frequency, and must not divide by 0.
     usable = np.where(waves.frequencies > 0, waves.frequencies, 1.0)
     operand = 1 / usable if inverse else usable
     steps.append(Step("Div" if inverse else "Mul", Quantity(operand)))

@@ -37,6 +37,7 @@ def window_masks(parts: Sequence[Segment]) -> WindowMasks | None:
     window = isqrt(count)
     if window < 2 or window * window != count or fixed[-2:] != [count, count] or set(fixed[:-2]) - {1}:
         return None
+    # The reshape below needs rows and columns side by side.
     if columns != rows + 1:
         return None
     numbers = part.array.reshape(part.dim(rows).frozen, part.dim(columns).frozen, count, count)

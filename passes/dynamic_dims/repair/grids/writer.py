@@ -102,6 +102,7 @@ class TableWriter:
     def _valid(self, numbers: str, step: Step, dtype: np.dtype[Any]) -> str:
         """Write whether all proportions of a row keep the margin from 0 and from 1: the smallest distance is larger."""
         rest = self._write("Sub", [self._constant(np.ones(()), dtype), numbers])
+        # ONNX has no reduction with And, so the smallest distance decides for all columns.
         least = self._write("Min", [numbers, rest])
         if self._rw.version < _FIRST_REDUCE_WITH_INPUT:
             least = self._write("ReduceMin", [least], axes=[step.row_axis], keepdims=1)

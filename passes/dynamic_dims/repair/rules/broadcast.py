@@ -40,6 +40,7 @@ def concat(context: NodeContext) -> None:
             for axis, dim in others.items()
             if dim is not None and not shape[axis].varies and shape[axis].frozen == dim.frozen != 1
         }
+        # Equal rows need no law, because an Expand repeats one of them.
         if lengths and not _has_equal_rows(context, index, lengths):
             computed_table(context, index, lengths)
     for axis in others:
@@ -86,6 +87,7 @@ def _one_length(dims: Iterable[Dim | None]) -> Dim | None:
     varying = [dim for dim in dims if dim is not None and dim.varies]
     if len(set(varying)) != 1:
         return None
+    # Equal dims can differ in their factors, and a table needs those to find the feature maps.
     return max(varying, key=lambda dim: bool(dim.factors or dim.terms))
 
 
@@ -109,6 +111,7 @@ def _compute_tables(context: NodeContext) -> None:
 def matmul(context: NodeContext) -> None:
     """Tile the stack of matrices that a MatMul multiplies each item with, if the batch is merged into a stack axis."""
     shapes = _shapes(context)
+    # Only the axes before the last two are a stack of matrices.
     if len(shapes) == 2 and all(dims is not None and len(dims) > 2 for dims in shapes):
         _tile_for_merged_batch(context, shapes, 3)
 

@@ -40,6 +40,7 @@ def expand(context: NodeContext) -> None:
         wanted = entries[axis + offset] if axis + offset >= 0 else 1
         if isinstance(wanted, Dim) and dim is not None and not dim.varies and dim.frozen == wanted.frozen > 1:
             keep_one_row(context, 0, axis)
+    # `keep_one_row` may have changed the lengths of the data.
     dims = context.dims(0) or dims
     for position, dim in enumerate(dims, offset):
         if position >= 0 and dim is not None and dim.varies and entries[position] == dim.frozen != 1:

@@ -117,6 +117,7 @@ def _gather_rows(context: NodeContext) -> None:
     if along is None:
         return
     count = prod(dim.frozen for dim in dims)
+    # Indices of half an axis or more were most likely computed for its length, and a few select certain rows.
     if count > 1 and 2 * count >= along.frozen and _is_constant(context):
         _refuse_precomputed(context, along)
     if index.data is not None and not along.varies:

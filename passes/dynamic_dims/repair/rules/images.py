@@ -108,6 +108,7 @@ def _entry(context: NodeContext, axis: int, dim: Dim | None, size: int, partner:
         return dim
     if dim.of_batch:
         context.refuse(f"it resizes axis {axis}, which is the batch, from {dim.frozen} to {size}", 3)
+    # A size that an input also has is most likely the size of that input.
     same = [other for other in context.graph_state.varying_dims(size) if context.assignments.symbol(other)]
     if same:
         return same[0]
@@ -230,6 +231,7 @@ def pool(context: NodeContext) -> None:
     pads = attributes.get("pads") or [0] * (2 * len(dims[2:]))
     around = [dim.frozen + sum(pads[axis :: len(dims) - 2]) for axis, dim in enumerate(dims[2:])]
     plain = set(attributes.get("dilations", [1])) == {1}
+    # Such an average counts the padding too, which a global pool does not have.
     if any(pads) and attributes.get("count_include_pad"):
         return
     if attributes.get("kernel_shape") != around or not plain or not any(dim.varies for dim in dims[2:]):

@@ -42,6 +42,7 @@ def reshape(context: NodeContext) -> list[SampledValue] | None:
     free = entries.index(-1) if -1 in entries else None
     readings = interpretations(dims, frozen, free)
     if not readings:
+        # Later axes of a length may lack the factors that the first one shows.
         dims = tuple(map(context.graph_state.first_dim, dims))
         readings = interpretations(dims, frozen, free)
     if not readings:

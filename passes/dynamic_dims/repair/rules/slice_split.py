@@ -124,6 +124,7 @@ def _is_cut_near_the_end(context: NodeContext, axis: int, dim: Dim, cut: int) ->
         if reader.op_type != "Slice" or len(reader.input) < 3:
             continue
         starts, ends = (context.rw.constant_value(name) for name in reader.input[1:3])
+        # Without axes, the entries of a Slice belong to the first axes in order.
         axes = context.rw.constant_value(reader.input[3]) if len(reader.input) > 3 else np.arange(8)
         if starts is None or ends is None or axes is None or len(starts) != 1:
             continue
@@ -145,6 +146,7 @@ def _end(context: NodeContext, dim: Dim | None, start: int, end: int, step: int,
     options: list[int | Dim] = [end]
     if start >= 0 and end > 1:
         options += context.graph_state.varying_dims(end)[:3]
+    # An end so near to the last element may count from the back.
     if dim.varies and 0 < dim.frozen - end <= 2:
         options.append(end - dim.frozen)
     pattern = ("Slice", dim.sizes, start, end)
@@ -215,6 +217,7 @@ def split(context: NodeContext) -> list[SampledValue] | None:
     reason = f"split {split_sizes} → {len(split_sizes)} equal parts"
     if sizes is not None:
         context.set_input(1, "", reason)
+        # Since opset 18, a Split without the lengths of its parts must state how many there are.
         if context.rw.version >= 18:
             context.rw.set("num_outputs", len(split_sizes))
     else:
