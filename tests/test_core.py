@@ -28,7 +28,7 @@ FEATURES = {
     "other domains": ("passes/domains", "passes/standard", "passes/steps/contrib"),
     "other models": ("files/kinds/onnx_ir_models", "files/kinds/exported_programs", "files/kinds/graphsurgeon_graphs"),
     "other runtimes": (
-        "verify/other_runtimes", "verify/evaluators/drivers", "verify/evaluators/foreign", "verification/in_runtimes",
+        "verify/other_runtimes", "verify/evaluators/drivers", "verify/evaluators/driver_facts", "verify/evaluators/foreign", "verification/in_runtimes",
     ),
     "parts": ("rewrite/part", "passes/parts", "splitting", "verify/parts"),
     "precision": (
@@ -68,7 +68,7 @@ CONVERSION_LINES, MIGRATION_LINES = 32_000, 48_000
 KNOWN = {
     "cli/options/arguments -> verify/other_runtimes/places": "the command line refuses a wrong --run-in before it loads anything",
     "cli/options/model_options -> explanation/__init__": "the shell completes the names that explain takes",
-    "cli/options/model_options -> verify/evaluators/foreign": "the shell completes the names that --run-in takes",
+    "cli/options/model_options -> verify/evaluators/driver_facts": "the shell completes the names that --run-in takes",
     "migration -> verification/in_runtimes": "run_in is an option of the core, since every migration can be proved elsewhere",
     "migration_result -> report/diff": "Migration.differences is a method of the library",
     "report/data -> report/result_view": "a report carries what a page draws to the process that writes it",

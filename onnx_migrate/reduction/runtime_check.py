@@ -17,10 +17,11 @@ from onnx_migrate.reduction.failures import Failure
 from onnx_migrate.verdicts import Comparison
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.evaluators import EvaluationError
+from onnx_migrate.verify.evaluators.driver_facts import drivers
 from onnx_migrate.verify.evaluators.foreign import ForeignProcess
 from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.other_runtimes.places import RuntimeRequest
-from onnx_migrate.verify.other_runtimes.proof import LOSES_AXES, in_form_of, tolerance_of
+from onnx_migrate.verify.other_runtimes.proof import in_form_of, tolerance_of
 from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = ["RuntimeCheck"]
@@ -100,7 +101,7 @@ class _RuntimeRunner:
             key: np.asarray(value) if isinstance(value, np.ndarray) else value
             for key, value in expected.items()
         }
-        values, _ = in_form_of(found, arrays, loses_axes=name in LOSES_AXES)
+        values, _ = in_form_of(found, arrays, loses_axes=drivers()[name].loses_axes)
         tolerance, noise = tolerance_of(name, self._check.tolerance), Noise([arrays])
         entries = [
             entry

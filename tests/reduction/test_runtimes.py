@@ -11,7 +11,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate import UsageError
-from onnx_migrate.verify.evaluators import foreign
+from onnx_migrate.verify.evaluators import driver_facts
 from tests.harness import model
 
 HERE: dict[str, Any] = {"isolated": False}
@@ -23,6 +23,8 @@ NET = """17 (float[2,4] x) => (float[2,4] y) {
 _DRIVER = r"""
 import os, time
 import numpy as np, onnx, onnxruntime
+TITLE = "Odd"
+FLOOR = 16.0
 def version(): return "Odd 1.0"
 def load(path, example, outputs):
     model = onnx.load(path)
@@ -48,14 +50,12 @@ def load(path, example, outputs):
 @pytest.fixture
 def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
     """Make "odd" a runtime that is installed, with one fault."""
-    from onnx_migrate.verify.other_runtimes import places, proof
+    from onnx_migrate.verify.other_runtimes import places
 
     fault = request.param
-    (tmp_path / "serve.py").write_bytes((foreign.DRIVERS / "serve.py").read_bytes())
+    (tmp_path / "serve.py").write_bytes((driver_facts.DRIVERS / "serve.py").read_bytes())
     (tmp_path / "odd.py").write_text(_DRIVER.replace("FAULT", fault), encoding="utf-8")
-    monkeypatch.setattr(foreign, "DRIVERS", tmp_path)
-    monkeypatch.setitem(foreign.TITLES, "odd", "Odd")
-    monkeypatch.setitem(proof.FLOORS, "odd", 16.0)
+    monkeypatch.setattr(driver_facts, "DRIVERS", tmp_path)
     places.place_of.cache_clear()
     return str(fault)
 
@@ -110,7 +110,7 @@ def test_a_limit_for_the_output_allows_its_error(odd: str, limit: Any) -> None:
 def test_another_runtime_need_not_agree_bit_by_bit_with_a_limit(
     odd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    driver = foreign.DRIVERS / "odd.py"
+    driver = driver_facts.DRIVERS / "odd.py"
     run = "return session.run(outputs, feed)"
     driver.write_text(
         driver.read_text(encoding="utf-8").replace(

@@ -14,6 +14,8 @@ __all__ = ["faulty", "saturating"]
 _DRIVER = r"""
 import os, re, sys, time
 import numpy as np, onnxruntime
+TITLE = "Faulty"
+FLOOR = 16.0
 def version(): return "Faulty 2.3.4"
 def lack(): raise MemoryError("no more")
 def load(path, example, outputs):
@@ -43,16 +45,14 @@ def load(path, example, outputs):
 
 @pytest.fixture
 def faulty(tmp_path_factory, monkeypatch):
-    """Make "faulty" a runtime that is installed, and return where; its driver is in foreign.DRIVERS."""
-    from onnx_migrate.verify.evaluators import foreign
-    from onnx_migrate.verify.other_runtimes import places, proof
+    """Make "faulty" a runtime that is installed, and return where; its driver is in driver_facts.DRIVERS."""
+    from onnx_migrate.verify.evaluators import driver_facts
+    from onnx_migrate.verify.other_runtimes import places
 
     folder = tmp_path_factory.mktemp("drivers")
-    (folder / "serve.py").write_bytes((foreign.DRIVERS / "serve.py").read_bytes())
+    (folder / "serve.py").write_bytes((driver_facts.DRIVERS / "serve.py").read_bytes())
     (folder / "faulty.py").write_text(_DRIVER, encoding="utf-8")
-    monkeypatch.setattr(foreign, "DRIVERS", folder)
-    monkeypatch.setitem(foreign.TITLES, "faulty", "Faulty")
-    monkeypatch.setitem(proof.FLOORS, "faulty", 16.0)
+    monkeypatch.setattr(driver_facts, "DRIVERS", folder)
     places.place_of.cache_clear()
     yield places.place_of("faulty")
     places.place_of.cache_clear()

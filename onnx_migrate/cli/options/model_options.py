@@ -88,9 +88,9 @@ def codes(_context: click.Context, _parameter: click.Parameter, typed: str) -> l
 
 def _evaluators(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the runtimes of `--run-in`."""
-    from onnx_migrate.verify.evaluators.foreign import TITLES
+    from onnx_migrate.verify.evaluators.driver_facts import drivers
 
-    return [name for name in TITLES if name.startswith(typed)]
+    return [name for name in drivers() if name.startswith(typed)]
 
 
 def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:

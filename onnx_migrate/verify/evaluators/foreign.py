@@ -18,25 +18,12 @@ from onnx_migrate.model.model import Model
 from onnx_migrate.process import Ending, Limits, OutOfMemory, Program
 from onnx_migrate.process.endings import names_lack_of_memory
 from onnx_migrate.process.temporary import TemporaryFolder
+from onnx_migrate.verify.evaluators.driver_facts import drivers
 from onnx_migrate.verify.evaluators.interface import EvaluationError, Evaluator, Runnable, one_line
 from onnx_migrate.verify.evaluators.onnxruntime import without_source_locations
 from onnx_migrate.verify.npz import write_npz
 
-__all__ = ["DRIVERS", "TITLES", "Foreign", "ForeignProcess", "NotInstalled", "Place"]
-
-TITLES = {
-    "openvino": "OpenVINO",
-    "opencv": "OpenCV",
-    "tract": "tract",
-    "mnn": "MNN",
-    "ncnn": "ncnn",
-    "rknn": "RKNN's simulator",
-    "onnxruntime-web": "onnxruntime-web",
-    "onnxruntime": "ONNX Runtime",
-}
-"""Titles of runtimes for messages, by the name that users give."""
-
-DRIVERS = Path(__file__).with_name("drivers")
+__all__ = ["Foreign", "ForeignProcess", "NotInstalled", "Place"]
 
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
@@ -69,10 +56,10 @@ class ForeignProcess:
     """
 
     def __init__(self, place: Place, limits: Limits | None = None) -> None:
-        driver = DRIVERS / f"{place.name.replace('-', '_')}.py"
+        facts = drivers()[place.name]
         folders = [str(Path(folder).resolve()) for folder in place.folders]
-        command = [place.python, "-I", str(DRIVERS / "serve.py"), str(driver), *folders]
-        self._title = TITLES[place.name]
+        command = [place.python, "-I", str(facts.path.with_name("serve.py")), str(facts.path), *folders]
+        self._name, self._title = place.name, facts.title
         try:
             self._program = Program(
                 command, limits or Limits(), {"PYTHONWARNINGS": "ignore", "RUST_BACKTRACE": "0"}
@@ -136,7 +123,7 @@ class ForeignProcess:
         words = answer["error"] if isinstance(answer, dict) else str(answer)
         printed = self._program.printed() if isinstance(answer, dict) else answer.log  # type: ignore[union-attr]
         text = _with_log(words, printed)
-        if self._title == TITLES["onnxruntime"]:
+        if self._name == "onnxruntime":
             text = without_source_locations(text)
         if isinstance(answer, OutOfMemory) or names_lack_of_memory(f"{words}\n{printed}"):
             raise MemoryError(one_line(text))

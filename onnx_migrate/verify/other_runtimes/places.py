@@ -13,12 +13,10 @@ from pathlib import Path
 from onnx_migrate.errors import UsageError
 from onnx_migrate.messages import did_you_mean
 from onnx_migrate.process import Limits
-from onnx_migrate.verify.evaluators.foreign import TITLES, ForeignProcess, NotInstalled, Place
+from onnx_migrate.verify.evaluators.driver_facts import drivers
+from onnx_migrate.verify.evaluators.foreign import ForeignProcess, NotInstalled, Place
 
 __all__ = ["RuntimeRequest", "asked_for", "place_of"]
-
-_ALIASES = {"cv2": "opencv", "openvino-runtime": "openvino", "pnnx": "ncnn", "ort": "onnxruntime", "ort-web": "onnxruntime-web",
-            "onnxruntime-node": "onnxruntime-web", "rknn-toolkit2": "rknn"}  # fmt: skip
 
 _PATIENCE = 120.0
 """Seconds in which a runtime must have been imported."""
@@ -50,13 +48,14 @@ def place_of(text: str) -> RuntimeRequest:
     head, _, folder = text.strip().partition("@")
     name, _, version = (part.strip() for part in head.partition("=="))
     # Users name the package or the product.
-    name = _ALIASES.get(name.lower(), name.lower())
-    if name not in TITLES:
-        meant = did_you_mean(name, TITLES)
+    known, name = drivers(), name.lower()
+    name = next((own for own, facts in known.items() if name in facts.aliases), name)
+    if name not in known:
+        meant = did_you_mean(name, known)
         raise UsageError(
             f"nothing can be run in {text!r} here",
             code="no-such-evaluator",
-            hint=f"{meant} models can be run in {', '.join(TITLES)}".lstrip(),
+            hint=f"{meant} models can be run in {', '.join(known)}".lstrip(),
         )
     runtime_place = _in_folder(name, folder) if folder else Place.here(name)
     try:
@@ -65,7 +64,7 @@ def place_of(text: str) -> RuntimeRequest:
             runtime = process.runtime
     except NotInstalled as error:
         raise UsageError(
-            f"{TITLES[name]} is not installed{f' in {folder}' if folder else ''}: {error}",
+            f"{known[name].title} is not installed{f' in {folder}' if folder else ''}: {error}",
             code="runtime-not-installed",
             hint=_command(name, version, folder),
         ) from error
@@ -94,15 +93,14 @@ def _in_folder(name: str, folder: str) -> Place:
 
 def _command(name: str, version: str, folder: str) -> str:
     """Return how a runtime is installed."""
-    if name == "onnxruntime-web":
-        return f"npm install {f'--prefix {folder} ' if folder else ''}onnxruntime-web{f'@{version}' if version else ''}"
+    facts = drivers()[name]
+    package = facts.packages or name
+    if facts.manager == "npm":
+        return f"npm install {f'--prefix {folder} ' if folder else ''}{package}{f'@{version}' if version else ''}"
     if not folder:
         return f'pip install "onnx-migrate[{name}]"'
-    package = _PACKAGES.get(name, name) + (f"=={version}" if version else "")
-    return f"python -m venv {folder} && {folder}/bin/pip install {package}"
-
-
-_PACKAGES = {"opencv": "opencv-python-headless", "mnn": "MNN", "ncnn": "ncnn pnnx", "rknn": "rknn-toolkit2"}
+    release = f"=={version}" if version else ""
+    return f"python -m venv {folder} && {folder}/bin/pip install {package}{release}"
 
 
 def _is(runtime: str, version: str) -> bool:

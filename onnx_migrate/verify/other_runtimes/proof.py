@@ -26,6 +26,7 @@ from onnx_migrate.verify.compare.model_precision import coarsest_eps, is_quantiz
 from onnx_migrate.verify.compare.noise import Noise
 from onnx_migrate.verify.equivalence.original_run import run_original
 from onnx_migrate.verify.evaluators import EvaluationError, Runnable, without_static_shapes
+from onnx_migrate.verify.evaluators.driver_facts import drivers
 from onnx_migrate.verify.evaluators.foreign import Foreign, NotInstalled
 from onnx_migrate.verify.kernel import Tolerance
 from onnx_migrate.verify.model_traits import is_random, with_fixed_numbers
@@ -35,8 +36,6 @@ from onnx_migrate.verify.tolerances import tolerance_for
 
 __all__ = [
     "EXPECTED_VALUES",
-    "FLOORS",
-    "LOSES_AXES",
     "Expected",
     "expected_values",
     "in_form_of",
@@ -46,25 +45,10 @@ __all__ = [
 ]
 
 
-FLOORS = {
-    "onnxruntime": 16.0,
-    "onnxruntime-web": 16.0,
-    "openvino": 64.0,
-    "opencv": 64.0,
-    "tract": 64.0,
-    "mnn": 4096.0,
-    "ncnn": 64.0,
-    "rknn": 2.0**17,
-}
-"""The error that each runtime may have on any model, in units of eps of the largest value."""
-
 _EPS = 2.0**-23
 
 EXPECTED_VALUES = "onnx_migrate.verify.other_runtimes.proof:expected_values"
 """The function that the child process runs."""
-
-LOSES_AXES = {"opencv", "ncnn", "rknn"}
-"""Runtimes that drop or add axes of length 1: OpenCV has no scalars and vectors, ncnn and RKNN have a batch of their own."""
 
 _FIXED = "run with fixed numbers in place of random ones"
 
@@ -74,8 +58,8 @@ def tolerance_of(name: str, given: Tolerance) -> Tolerance:
 
     No runtime but ONNX Runtime has doubles throughout, so for others the eps is at least that of float32.
     """
-    exact = name in ("onnxruntime", "onnxruntime-web")
-    return replace(given, floor=FLOORS[name], eps=given.eps if exact else max(given.eps, _EPS))
+    facts = drivers()[name]
+    return replace(given, floor=facts.floor, eps=given.eps if facts.doubles else max(given.eps, _EPS))
 
 
 def in_form_of(
@@ -265,7 +249,9 @@ class _Runtime:
                 for feed, wanted in zip(expected.feeds, expected.outputs, strict=True):
                     returned = evaluator.run(feed)
                     # Some runtimes return shapes without axes of 1.
-                    values, forms = in_form_of(returned, wanted, loses_axes=runtime_place.name in LOSES_AXES)
+                    values, forms = in_form_of(
+                        returned, wanted, loses_axes=drivers()[runtime_place.name].loses_axes
+                    )
                     runs.append(values)
                     notes.update(dict.fromkeys(forms))
         except EvaluationError as error:

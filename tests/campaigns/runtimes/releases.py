@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from onnx_migrate.verify.evaluators.foreign import DRIVERS
+from onnx_migrate.verify.evaluators.driver_facts import DRIVERS
 from tests.real.wheels import CACHE
 
 __all__ = ["Ran", "Unavailable", "run"]

@@ -9,12 +9,15 @@ import pytest
 from onnx_migrate.model.weights import Weights
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Runnable
-from onnx_migrate.verify.evaluators import EvaluationError, foreign
-from onnx_migrate.verify.evaluators.foreign import TITLES, Foreign, ForeignProcess, NotInstalled, Place
+from onnx_migrate.verify.evaluators import EvaluationError, driver_facts
+from onnx_migrate.verify.evaluators.driver_facts import drivers
+from onnx_migrate.verify.evaluators.foreign import Foreign, ForeignProcess, NotInstalled, Place
 from tests.verify.harness import RELU, net, runnable
 
 _DRIVER = """
 import os, time, numpy
+TITLE = "Relu"
+FLOOR = 16.0
 def version(): return "relu 1"
 def load(path, example, outputs):
     data = open(path, "rb").read()
@@ -36,10 +39,9 @@ def load(path, example, outputs):
 def place(tmp_path, monkeypatch):
     (tmp_path / "relu.py").write_text(_DRIVER, encoding="utf-8")
     (tmp_path / "serve.py").write_text(
-        (foreign.DRIVERS / "serve.py").read_text(encoding="utf-8"), encoding="utf-8"
+        (driver_facts.DRIVERS / "serve.py").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    monkeypatch.setattr(foreign, "DRIVERS", tmp_path)
-    monkeypatch.setitem(TITLES, "relu", "Relu")
+    monkeypatch.setattr(driver_facts, "DRIVERS", tmp_path)
     return Place.here("relu")
 
 
@@ -111,6 +113,10 @@ def test_what_is_not_there_says_why(place, tmp_path):
         ForeignProcess(place)
 
 
-def test_every_runtime_that_has_a_title_has_a_driver():
-    missing = [name for name in TITLES if not (foreign.DRIVERS / f"{name.replace('-', '_')}.py").is_file()]
-    assert missing == []
+def test_every_driver_has_a_title_and_a_figure_for_its_rounding():
+    helpers = {"--init--", "serve"}
+    names = {path.stem.replace("_", "-") for path in driver_facts.DRIVERS.glob("*.py")} - helpers
+    assert names == set(drivers())
+    assert all(facts.floor >= 16 for facts in drivers().values())
+    aliases = [name for facts in drivers().values() for name in facts.aliases]
+    assert len({*aliases, *names}) == len(aliases) + len(names)

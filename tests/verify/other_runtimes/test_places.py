@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.verify.evaluators import foreign
+from onnx_migrate.verify.evaluators import driver_facts
 from onnx_migrate.verify.other_runtimes.places import asked_for, place_of
 
 
@@ -43,7 +43,7 @@ def test_an_unknown_runtime_names_the_nearest():
 
 
 def test_what_is_not_installed_names_the_command(faulty, tmp_path):
-    (foreign.DRIVERS / "faulty.py").write_text("import no_such_package", encoding="utf-8")
+    (driver_facts.DRIVERS / "faulty.py").write_text("import no_such_package", encoding="utf-8")
     place_of.cache_clear()
     with pytest.raises(
         UsageError, match="Faulty is not installed: No module named 'no_such_package'"
@@ -73,7 +73,7 @@ def test_a_folder_of_packages_comes_first(faulty, tmp_path):
     folder.mkdir()
     (folder / "onnxruntime.py").write_text("__version__ = '0.1'", encoding="utf-8")
     driver = "import onnxruntime\ndef version(): return 'Faulty ' + onnxruntime.__version__"
-    (foreign.DRIVERS / "faulty.py").write_text(driver, encoding="utf-8")
+    (driver_facts.DRIVERS / "faulty.py").write_text(driver, encoding="utf-8")
     place_of.cache_clear()
     assert place_of("faulty").runtime == f"Faulty {onnxruntime.__version__}"
     assert place_of(f"faulty@{folder}").runtime == "Faulty 0.1"

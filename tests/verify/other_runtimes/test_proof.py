@@ -12,10 +12,8 @@ from onnx_migrate import files
 from onnx_migrate.errors import UsageError
 from onnx_migrate.process import Limits
 from onnx_migrate.verify import Feed, Feeds, Settings, Tolerance
-from onnx_migrate.verify.evaluators.foreign import TITLES
 from onnx_migrate.verify.inputs.given import GivenInputs
 from onnx_migrate.verify.other_runtimes.proof import (
-    FLOORS,
     Expected,
     expected_values,
     in_form_of,
@@ -201,10 +199,6 @@ def test_an_original_that_does_not_run_is_said_with_its_reason():
     found = expected_values(broken, broken, Settings())
     assert isinstance(found, str)
     assert "nothing to compare with" in found
-
-
-def test_every_runtime_has_a_figure():
-    assert set(TITLES) <= set(FLOORS)
 
 
 @pytest.mark.parametrize(

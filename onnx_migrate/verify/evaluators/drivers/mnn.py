@@ -19,6 +19,10 @@ from MNN import nn
 
 __all__ = ["load", "version"]
 
+TITLE = "MNN"
+PACKAGES = "MNN"
+FLOOR = 4096.0
+
 _WINOGRAD_MEMORY_LEVEL = 3
 """The hint that chooses the tiles of MNN's Winograd convolutions (Interpreter::HintMode).
 

@@ -20,6 +20,12 @@ import numpy as np
 
 __all__ = ["load", "version"]
 
+TITLE = "ncnn"
+ALIASES = ("pnnx",)
+PACKAGES = "ncnn pnnx"
+FLOOR = 64.0
+LOSES_AXES = True  # it has a batch of its own
+
 _TYPES = {
     "float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16",
     "int8": "i8", "uint8": "u8",

@@ -9,6 +9,11 @@ import onnxruntime
 
 __all__ = ["load", "version"]
 
+TITLE = "ONNX Runtime"
+ALIASES = ("ort",)
+FLOOR = 16.0
+DOUBLES = True
+
 
 def version() -> str:
     """Return the name of the runtime and its version."""

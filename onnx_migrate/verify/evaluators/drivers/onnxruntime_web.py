@@ -19,6 +19,12 @@ import numpy as np
 
 __all__ = ["load", "version"]
 
+TITLE = "onnxruntime-web"
+ALIASES = ("ort-web", "onnxruntime-node")
+MANAGER = "npm"
+FLOOR = 16.0
+DOUBLES = True
+
 _TYPES = {
     "float16": "uint16", "bool": "uint8", "float32": "float32", "float64": "float64", "int8": "int8", "int16": "int16",
     "int32": "int32", "int64": "int64", "uint8": "uint8", "uint16": "uint16", "uint32": "uint32", "uint64": "uint64",

@@ -9,6 +9,12 @@ import cv2
 
 __all__ = ["load", "version"]
 
+TITLE = "OpenCV"
+ALIASES = ("cv2",)
+PACKAGES = "opencv-python-headless"
+FLOOR = 64.0
+LOSES_AXES = True  # it has no scalars and vectors
+
 
 def version() -> str:
     """Return the name of the runtime and its version."""

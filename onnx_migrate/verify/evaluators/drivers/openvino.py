@@ -14,6 +14,10 @@ except ImportError:  # before 2023.1
 
 __all__ = ["load", "version"]
 
+TITLE = "OpenVINO"
+ALIASES = ("openvino-runtime",)
+FLOOR = 64.0
+
 
 def version() -> str:
     """Return the name of the runtime and its version."""

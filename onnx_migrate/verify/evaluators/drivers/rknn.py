@@ -14,6 +14,12 @@ from rknn.api import RKNN
 
 __all__ = ["load", "version"]
 
+TITLE = "RKNN's simulator"
+ALIASES = ("rknn-toolkit2",)
+PACKAGES = "rknn-toolkit2"
+FLOOR = 131072.0  # 2**17: it computes in float16
+LOSES_AXES = True  # it has a batch of its own
+
 _PLATFORM = "rk3588"
 
 

@@ -10,6 +10,9 @@ import tract
 
 __all__ = ["load", "version"]
 
+TITLE = "tract"
+FLOOR = 64.0
+
 _TYPES = {
     "float16": "f16", "float32": "f32", "float64": "f64", "bool": "bool", "int8": "i8", "int16": "i16", "int32": "i32",
     "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",

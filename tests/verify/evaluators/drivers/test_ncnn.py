@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from onnx_migrate.verify.evaluators.foreign import DRIVERS
+from onnx_migrate.verify.evaluators.driver_facts import DRIVERS
 
 NEWEST = """
             ex.input("in0", ncnn.Mat(in0.numpy(), batch_index=0).clone())
