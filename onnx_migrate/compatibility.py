@@ -27,7 +27,8 @@ from onnx_migrate.facts.node_form import node_forms
 from onnx_migrate.model.graphs import all_nodes, operators_of
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.toposort import sort_model
-from onnx_migrate.pipelines import default_pipeline
+from onnx_migrate.options import Options
+from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.operator_counts import nodes_by_operator
 from onnx_migrate.standard.opsets import onnx_opset
@@ -185,7 +186,8 @@ class CompatibilityChecker:
             )
         with paused_garbage_collection():
             # The advice needs no simplified model, and onnxsim takes long.
-            passes = default_pipeline(opset=self.opset, runtime=Targets((target,)), simplify=False).passes
+            options = Options.of_installed(opset=self.opset, runtime=Targets((target,)), simplify=False)
+            passes = pipeline_of(options).passes
             cut = next(
                 # The passes before the first fitting one do not depend on the runtime's operators.
                 (at for at, pipeline_pass in enumerate(passes) if isinstance(pipeline_pass, FittingPass)),

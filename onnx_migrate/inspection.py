@@ -264,7 +264,7 @@ def _with_remedies(advisor: CompatibilityChecker, target: Target) -> Compatibili
     targets = Targets((target,))
     helps = advice.helps
     if advice.refusal is not None:
-        options = Options(opset=advisor.opset, runtime=targets, simplify=False)
+        options = Options.of_installed(opset=advisor.opset, runtime=targets, simplify=False)
         tried = tried_advice(advice.refusal, advisor.model, options)
         own = advice_text(piece for piece in tried if not piece.fixes_dims)  # which the remedies try
         helps = (own,) if own else ()

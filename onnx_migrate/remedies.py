@@ -11,7 +11,7 @@ from onnx_migrate.messages import count_of, listed
 from onnx_migrate.model.graphs import all_nodes
 from onnx_migrate.model.model import Model
 from onnx_migrate.options import Options
-from onnx_migrate.pipelines import default_pipeline
+from onnx_migrate.pipelines import pipeline_of
 from onnx_migrate.rewrite.change_log import ChangeLog
 from onnx_migrate.rewrite.part import cut
 from onnx_migrate.splitting import split_for
@@ -60,11 +60,14 @@ def _quantised(model: Model, targets: Targets) -> str:
 def _taken(model: Model, targets: Targets, **options: Any) -> str:
     """Return that targets support the result of a migration with these options, "" if the migration ends with an error.
 
-    The text promises less if an operator of the result is neither measured nor read.
+    The text promises less if an operator of the result is neither measured nor read. An option of a feature that is not installed
+    helps nobody.
     """
+    if not all(hasattr(Options, name) for name in options):
+        return ""
     log = ChangeLog()
     try:
-        default_pipeline(runtime=targets, simplify=False, **options).run(model, log)
+        pipeline_of(Options.of_installed(runtime=targets, simplify=False, **options)).run(model, log)
     except MigrateError:
         return ""
     unknown = any(note.code == "operators-not-known" for note in log.notes)
@@ -83,6 +86,8 @@ def _later_release(checker: CompatibilityChecker, target: Target) -> str:
 
 def _cut_off(model: Model, targets: Targets) -> str:
     """Return advice to cut off the unsupported nodes at the end, if they are fewer than half of all nodes."""
+    if not hasattr(Options, "split"):  # the feature is not installed
+        return ""
     try:
         split = split_for(model, Options(runtime=targets))
         if not split.outputs or split.behind > split.before:

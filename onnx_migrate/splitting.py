@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import onnx
 
@@ -58,7 +59,8 @@ def split_for(model: Model, options: Options) -> Split:
     proto.CopyFrom(model.proto)
     sort_model(proto)
     graph = proto.graph
-    options = replace(options, split=False, simplify=False)
+    off: dict[str, Any] = {name: False for name in ("split", "simplify") if hasattr(options, name)}
+    options = replace(options, **off)
     behind: set[int] = set()
     outputs: tuple[str, ...] = ()
     while True:

@@ -36,7 +36,7 @@ ARROWS = """
     remedies   -> splitting tried_advice compatibility pipelines options model rewrite standard
     splitting  -> pipelines options rewrite model
     tried_advice  -> pipelines options rewrite model
-    compatibility     -> pipelines core_options engine rewrite facts model standard
+    compatibility     -> pipelines options core_options engine rewrite facts model standard
     report     -> pipelines options engine rewrite facts model standard
     passes     -> plugins core_options engine verify files rewrite facts model standard
     plugins    -> engine rewrite standard

@@ -14,39 +14,35 @@ from tests.test_architecture import files_imported
 FEATURES = {
     "batch": ("batching", "cli/output/batch_progress", "cli/output/batch_summary", "cli/output/running_models"),
     "ci outputs": ("cli/output/ci", "cli/output/depfile", "cli/output/preview"),
-    "control flow": ("passes/control_flow",),
     "diff": (
         "difference", "report/diff", "report/diff_nodes", "report/diff_values", "report/diff_marks", "report/diff_view",
     ),
-    "dims": ("passes/dynamic_dims", "passes/input_dims"),
     "explain": ("explanation", "standard/error_texts", "cli/output/explanation_view"),
-    "fixed values": ("model/fixed_values", "passes/fixed"),
     "html": ("report/html", "report/result_view", "cli/output/html"),
     "inspect": ("inspection", "cli/output/inspection_view"),
-    "integers": ("passes/integers",),
-    "IR version": ("passes/ir_version",),
-    "other domains": ("passes/domains", "passes/standard", "passes/steps/contrib"),
     "other models": ("files/kinds/onnx_ir_models", "files/kinds/exported_programs", "files/kinds/graphsurgeon_graphs"),
     "other runtimes": (
-        "verify/other_runtimes", "verify/evaluators/drivers", "verify/evaluators/driver_facts", "verify/evaluators/foreign", "verification/in_runtimes",
+        "verify/other_runtimes", "verify/evaluators/drivers", "verify/evaluators/driver_facts", "verify/evaluators/foreign",
+        "verification/in_runtimes",
     ),
-    "parts": ("rewrite/part", "passes/parts", "splitting", "verify/parts"),
-    "precision": (
-        "passes/precision", "verify/precision", "verdicts/ranges", "verdicts/precision_change", "verify/evaluators/strict",
-        "verify/evaluators/switched",
-    ),
-    "quantized": ("passes/quantized",),
     "reduce": ("reduction",),
     "remote": ("files/places/urls", "files/places/url_download", "files/places/url_upload"),
-    "resize forms": ("passes/resize",),
     "runtime quirks": (
         "verify/evaluators/quirks/integer_sums", "verify/evaluators/quirks/kernel_meanings",
         "verify/evaluators/quirks/quantized_meanings", "verify/evaluators/quirks/transforms",
     ),
-    "simplify": ("passes/simplify", "passes/onnxsim_child"),
-    "static": ("passes/static_shapes",),
-    "targets": ("passes/targets", "compatibility", "remedies", "facts/node_form"),
     "two models": ("comparison", "verify/divergence", "cli/output/values_table"),
+    # Each folder of passes with a `feature.py` is one too; these have files elsewhere.
+    "domains": ("passes/steps/contrib",),
+    "dynamic_dims": ("passes/input_dims",),
+    "fixed": ("model/fixed_values",),
+    "parts": ("rewrite/part", "splitting", "verify/parts"),
+    "precision": (
+        "verify/precision", "verdicts/ranges", "verdicts/precision_change", "verify/evaluators/strict",
+        "verify/evaluators/switched",
+    ),
+    "simplify": ("passes/onnxsim_child",),
+    "targets": ("compatibility", "remedies", "facts/node_form"),
 }  # fmt: skip
 """The files and folders of each feature. Everything else is core.
 
@@ -62,7 +58,7 @@ What runs in every migration is core, and so is what several features build on:
 ROOTS = ("__init__", "passes/default_pipeline", "passes/opset_passes", "cli/commands", "session")
 """The places that may know all features: the names of the library and of a session, the order of the passes, the commands."""
 
-CONVERSION_LINES, MIGRATION_LINES = 32_000, 48_000
+CONVERSION_LINES, MIGRATION_LINES = 32_000, 46_800
 """How many lines the two calls load at most. If a change lowers one, lower its number here."""
 
 KNOWN = {
@@ -82,6 +78,8 @@ KNOWN = {
 def feature_of(path: tuple[str, ...]) -> str:
     """Return the feature that a file belongs to, "" for the core."""
     text = "/".join(path)
+    if path[0] == "passes" and (ROOT / "passes" / path[1] / "feature.py").is_file():
+        return path[1]
     owners = [
         name
         for name, parts in FEATURES.items()
@@ -102,12 +100,16 @@ def core_imports() -> list[str]:
 
 
 def loaded_lines(call: str) -> int:
-    """Return the lines but comments that a call loads in a process of its own; the call may use `path`, a model's."""
+    """Return the lines but comments that a call loads in a process of its own; the call may use `path`, a model's.
+
+    The declarations of features do not count, so that a new feature needs no larger number.
+    """
     code = (
         "import sys, onnx_migrate\n"
         "path = 'fixtures/conv_relu_upsample_opset9.onnx'\n"
         f"{call}\n"
-        "files = [module.__file__ for name, module in sys.modules.items() if name.startswith('onnx_migrate')]\n"
+        "own = [name for name in sys.modules if name.startswith('onnx_migrate') and not name.endswith(('.feature', '.report'))]\n"
+        "files = [sys.modules[name].__file__ for name in own]\n"
         "lines = [line.strip() for file in files if file for line in open(file, encoding='utf-8')]\n"
         "print(sum(not line.startswith('#') for line in lines))\n"
     )

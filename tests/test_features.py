@@ -7,17 +7,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import onnx
 import pytest
 
 import onnx_migrate
+from onnx_migrate.core_options import CoreOptions
 from onnx_migrate.declared import declared
 from onnx_migrate.engine.features import Feature, Phase, features, passes_in
 from onnx_migrate.options import Options
 from onnx_migrate.pipelines import default_pipeline
 from onnx_migrate.report.data import ReportData
+from tests.harness import model as model_of
 from tests.support.paths import ROOT
 from tests.test_architecture import ALLOWED
 from tools.pages.option_types import OPTIONS, VALUES, option_text, value_text
@@ -35,13 +38,24 @@ migration = onnx_migrate.migrate(path)
 assert migration.report.after.opset == 17 and migration.report.verified
 assert onnx_migrate.convert_version(path, 13).opset_import[0].version == 13
 assert onnx_migrate.inspect(path).summary.inputs
-sys.argv = ["onnx-migrate", "--help"]
-from onnx_migrate.cli import main
-try:
-    main()
-except SystemExit as end:
-    assert not end.code
 """
+
+COMMANDS = {
+    "--help": 0, "MODEL OUT.onnx": 0, "MODEL OUT.onnx --json --html PAGE.html": 0, "MODEL OUT.onnx -v": 0, "MODEL --check": 1,
+    "batch MODEL --out-dir FOLDER": 0, "inspect MODEL": 0, "explain Resize": 0, "passes": 0,
+    "diff MODEL MODEL": 0, "verify MODEL MODEL": 0,
+    "MODEL OUT.onnx --opset 6": 2, "QUANTIZED OUT.onnx --for ncnn": 1,
+}  # fmt: skip
+"""Commands with the codes that they exit with; the last ones are refused."""
+
+
+QUANTIZED = """17 (uint8[1,4] x) => (uint8[1,4] y) {
+    s = Constant <value = float {0.5}> ()
+    z = Constant <value = uint8 {0}> ()
+    w = Constant <value = uint8[4,4] {1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1}> ()
+    y = QLinearMatMul (x, s, z, w, s, z, s, z)
+}"""
+"""A model that ncnn does not support."""
 
 
 def with_dependants(name: str) -> set[str]:
@@ -62,23 +76,41 @@ def test_without_a_feature_the_rest_works(name: str, tmp_path: Path) -> None:
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for other in gone:
         shutil.rmtree(tmp_path / "passes" / other)
-    done = subprocess.run(
-        [sys.executable, "-c", WORKS, " ".join(gone), ROOT / "fixtures/conv_relu_upsample_opset9.onnx"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    model = ROOT / "fixtures/conv_relu_upsample_opset9.onnx"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
 
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = run("-c", WORKS, " ".join(gone), str(model))
     assert done.returncode == 0, done.stderr
+    shown = ""
+    onnx.save(model_of(QUANTIZED), tmp_path / "quantized.onnx")
+    paths = {"MODEL": str(model), "QUANTIZED": "quantized.onnx"}
+    for command, code in COMMANDS.items():
+        words = [paths.get(word, word) for word in command.split()]
+        ended = run("-m", "onnx_migrate", *words)
+        assert "Traceback" not in ended.stderr, f"{command}: {ended.stderr}"
+        assert "Warning" not in ended.stderr, f"{command}: {ended.stderr}"
+        # Without a feature, some flags are unknown.
+        assert ended.returncode in (code, 2) if "--for" in words else ended.returncode == code, (
+            f"{command}: {ended}"
+        )
+        shown = shown or ended.stdout
     options = OWN[name].options
     flags = (
         [item.flags[0] for item in declared(options) if item.flags and item.name in vars(options)]
         if options
         else []
     )
-    rows = [line.strip(" │") for line in done.stdout.splitlines()]
+    rows = [line.strip(" │") for line in shown.splitlines()]
     assert not [flag for flag in flags if any(row.startswith(f"{flag} ") for row in rows)]
 
 
@@ -89,7 +121,11 @@ def test_a_feature_declares_the_phases_of_its_passes(feature: Feature) -> None:
         fix_values={"s": 1}, fix_shape={"N": 1}, precision="fp16", int32="io", to_onnx_ops=True, resize_intent=True,
         control_flow=False, unroll_rnn=True, ir_version=8, static=True,
     )  # fmt: skip
-    placed = list(feature.build(asked))
+    # What no option above asks for, a flag does.
+    flags = {
+        item.name: True for item in declared(feature.options or CoreOptions) if item.click.get("is_flag")
+    }
+    placed = list(feature.build(asked)) or list(feature.build(replace(asked, **flags)))
 
     assert placed
     assert {phase for phase, _ in placed} <= set(feature.phases)

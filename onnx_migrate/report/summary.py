@@ -19,7 +19,7 @@ from onnx_migrate.report.verdict_text import (
 from onnx_migrate.report.writer import Writer
 from onnx_migrate.rewrite.change_log import Change, Note
 
-__all__ = ["both", "change_notes", "print_summary", "size_line"]
+__all__ = ["both", "change_notes", "grade", "print_summary", "size_line", "times", "value_lines"]
 
 _LINES = 15
 """Largest number of lines below the verdict."""
@@ -131,6 +131,11 @@ def _changes(report: ReportData) -> Iterator[str]:
         groups.setdefault((change.operators, change.reason), []).append(change)
     for (operators, reason), members in groups.items():
         yield f"  [green]{markup_of(operators)}[/]{times(members)}{grade(members)}: {markup_of(_cut(reason))}"
+    yield from value_lines(report)
+
+
+def value_lines(report: ReportData) -> Iterator[str]:
+    """Yield the lines on the values of features."""
     for section, value in report.recorded:
         if text := section.summary(value):
             yield f"  [green]{markup_of(section.title)}[/]: {markup_of(_cut(text))}"

@@ -11,7 +11,7 @@ from onnx_migrate.messages import markup_of
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.operator_table import table_lines
 from onnx_migrate.report.request import Request, tool_versions, with_caps
-from onnx_migrate.report.summary import both, grade, print_summary, size_line, times
+from onnx_migrate.report.summary import both, grade, print_summary, size_line, times, value_lines
 from onnx_migrate.report.verdict_text import (
     condition_lines,
     headline,
@@ -49,6 +49,8 @@ def print_report(report: ReportData, console: Console, *, target: str = "", ever
     arrow = f" → {markup_of(target)}" if target else ""
     if report.header_only and not everything:
         _header(report, arrow, writer)
+        for line in value_lines(report):
+            writer.line(line)
         _proved_in(report.proved_in, writer)
     elif everything:
         _full(report, arrow, writer)

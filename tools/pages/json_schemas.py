@@ -39,6 +39,7 @@ from onnx_migrate.reduction.result import ReductionReport
 from onnx_migrate.report.data import ReportData
 from onnx_migrate.report.diff_nodes import DiffEntry
 from onnx_migrate.report.failure import Failure
+from onnx_migrate.report.feature_values import SECTIONS
 from onnx_migrate.rewrite.change_log import Note
 from tests.support.paths import ROOT
 
@@ -106,8 +107,8 @@ _OF_BATCH: dict[str, Schema] = {
 }  # fmt: skip
 
 _CACHED = ("tool", "model", "request", "before", "after", "operators", "file_bytes", "passes", "changes", "notes", "verification",
-           "dynamic", "proved_in", "dims", "simplified", "header_only", "seconds", "operators_known",
-           "ranges", "precision")  # fmt: skip
+           "dynamic", "proved_in", "header_only", "seconds", "operators_known",
+           *(section.name for section in SECTIONS))  # fmt: skip
 
 SCHEMAS: dict[str, Schema] = {
     "report": {

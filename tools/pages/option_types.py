@@ -74,13 +74,15 @@ def declared(parts: Iterable[type], order: list[str]) -> tuple[list[str], str]:
 
 
 def imports(part: type) -> Iterator[tuple[str, str]]:
-    """Yield the names that the file of a class imports, each with its module."""
+    """Yield the names that the file of a class imports or defines, each with its module."""
     path = Path(sys.modules[part.__module__].__file__ or "")
     package = part.__module__.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             module = f"{package}.{node.module}" if node.level else node.module
             yield from ((alias.name, module) for alias in node.names)
+        elif isinstance(node, ast.ClassDef):
+            yield node.name, part.__module__
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def inspect(
     from onnx_migrate.report.failure import Failure
     from onnx_migrate.safe_open.transfers import transfers_within
 
-    opset, runtime, timeout = options["opset"], options["runtime"], options["timeout"]
+    opset, runtime, timeout = options["opset"], options.get("runtime", ()), options["timeout"]
     # Without --opset, the runtime decides.
     if context.get_parameter_source("opset") is ParameterSource.DEFAULT:
         opset = None

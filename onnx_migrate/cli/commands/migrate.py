@@ -118,7 +118,7 @@ def migrate(
     options = configured(options, model)
     call = Call(
         model, output, output_option, in_place, check, dry_run, diff, depfile, html, junit, config, as_json, verbose, quiet,
-        split=bool(options["split"]),
+        split=bool(options.get("split")),
     )  # fmt: skip
     open_at_end(html, open_page)
     external: bool = options["save_as_external_data"]

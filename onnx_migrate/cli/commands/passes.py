@@ -17,10 +17,11 @@ def passes() -> None:
     In the order they run, including those that other packages install. Passes that run only with --pass NAME come last.
     """
     from onnx_migrate.engine.pass_infra import UserPass, package_of, passes_on_request
-    from onnx_migrate.pipelines import default_pipeline
+    from onnx_migrate.options import Options
+    from onnx_migrate.pipelines import pipeline_of
 
     on_request = passes_on_request()
-    for listed_pass in (*default_pipeline(dynamic={}), *on_request):
+    for listed_pass in (*pipeline_of(Options.of_installed(dynamic={})), *on_request):
         source = listed_pass.function if isinstance(listed_pass, UserPass) else type(listed_pass)
         first = docstring(source).partition("\n")[0]
         on_demand = f", with --pass {listed_pass.name} only" if listed_pass in on_request else ""

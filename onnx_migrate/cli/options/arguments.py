@@ -65,7 +65,7 @@ def _opset(options: dict[str, Any]) -> str | None:
     """Return the opset to reach; None if the user named none."""
     context = click.get_current_context(silent=True)
     chosen = context is None or context.get_parameter_source("opset") is not ParameterSource.DEFAULT
-    if options["runtime"] and not _on_command_line("opset"):
+    if options.get("runtime") and not _on_command_line("opset"):
         return _ml_opset(options)  # an opset of the configuration file is for migrations without a runtime
     if not chosen and options["opset"] == _DEFAULT_OPSET:
         return None
@@ -75,7 +75,7 @@ def _opset(options: dict[str, Any]) -> str | None:
 
 def _runtime(options: dict[str, Any]) -> tuple[str, ...]:
     """Return what --for asks for; nothing if --opset overrides a configured one. Raises click.UsageError."""
-    runtime = tuple(options["runtime"])
+    runtime = tuple(options.get("runtime", ()))
     if _on_command_line("opset") and not _on_command_line("runtime") and _ml_opset(options) is None:
         return ()
     if runtime:
@@ -134,7 +134,7 @@ def _only_checks(options: dict[str, Any]) -> bool:
     context = click.get_current_context(silent=True)
     if context is None or not context.params.get("check"):
         return False
-    if options["runtime"] or options["ir_version"] is not None:
+    if options.get("runtime") or options.get("ir_version") is not None:
         return False
     chosen = {context.get_parameter_source(name) for name in ("opset", "simplify")}
     return chosen == {ParameterSource.DEFAULT} and options["opset"] == _DEFAULT_OPSET

@@ -95,10 +95,12 @@ def _evaluators(_context: click.Context, _parameter: click.Parameter, typed: str
 
 def _pass_names(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Return the passes that `--skip-pass` can leave out."""
-    from onnx_migrate.pipelines import default_pipeline
+    from onnx_migrate.pipelines import pipeline_of
 
     return [
-        model_pass.name for model_pass in default_pipeline(dynamic={}) if model_pass.name.startswith(typed)
+        model_pass.name
+        for model_pass in pipeline_of(Options.of_installed(dynamic={}))
+        if model_pass.name.startswith(typed)
     ]
 
 
@@ -190,7 +192,8 @@ def model_options(command: F) -> F:
     """Give a command all options of a migration, but those that say how it runs."""
     named = [name for name, option in _DECLARED.items() if option.panel != RUNNING]
     for name in reversed(arranged(_ORDER, named)):
-        command = (model_option(name) if name in _DECLARED else _save_as_external_data)(command)
+        add = _save_as_external_data if name == "save_as_external_data" else model_option(name)
+        command = add(command)
     return command
 
 
