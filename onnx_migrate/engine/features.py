@@ -109,7 +109,7 @@ class Feature:
         name = ".".join(filter(None, (self.package, self.report)))
         try:
             reported: type = importlib.import_module(name).REPORT
-        except Exception as error:  # what a module raises as it is imported
+        except Exception as error:  # a module may raise anything as it is imported
             raise not_loadable("feature", self.name, name, error) from error
         return reported
 

@@ -140,6 +140,6 @@ def _evaluated(state: GraphState, node: onnx.NodeProto, inputs: Sequence[Array |
     try:
         (result,) = ReferenceEvaluator(model).run(None, feed)
     except Exception:
-        # The evaluator raises errors of any type. Such a value counts as no constant, so its reader is refused if it varies.
+        # The evaluator raises errors of any type. Such a value counts as no constant, so the pass refuses a reader that varies.
         return None
     return np.asarray(result)
