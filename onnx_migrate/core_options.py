@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from onnx_migrate.cached import cached_property
 from onnx_migrate.declared import Shapes, declared, option
+from onnx_migrate.errors import UsageError
 
 if TYPE_CHECKING:
     from onnx_migrate.engine.pass_infra import Pass
@@ -249,6 +250,13 @@ class CoreOptions:
     )
     # fmt: on
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for a text, such as "no", as the value of an option that is on or off: every text would be true."""
+        for item in declared(type(self)):
+            value = getattr(self, item.name)
+            if item.type == "bool" and value not in (True, False):
+                raise UsageError(f"{item.name}={value!r} is not known", hint="it is True or False")
+
     @cached_property
     def targets(self) -> Targets | None:
         """The runtimes that the result is for. Raises UsageError."""
@@ -297,8 +305,6 @@ def policy_of(verify: bool | str) -> Policy:
         True: "auto", False: "off", "require": "require", "auto": "auto", "off": "off"
     }  # fmt: skip
     if verify not in policies:
-        from onnx_migrate.errors import UsageError
-
         raise UsageError(
             f"verify={verify!r} is not known",
             hint='it is "require", "auto", "off", True (auto) or False (off)',
@@ -315,8 +321,6 @@ def share_of(value: float | str) -> float:
         share = 0.0
     if 0 < share < 1:
         return share
-    from onnx_migrate.errors import UsageError
-
     raise UsageError(
         f"{value!r} is no share above 0 and below 1", hint="write 1% or 0.01 for an error of one percent"
     )

@@ -8,6 +8,7 @@ import pytest
 
 import onnx_migrate
 from onnx_migrate.declared import declared
+from onnx_migrate.errors import UsageError
 from onnx_migrate.options import Options
 
 DECLARED = {item.name: item for item in declared(Options)}
@@ -45,3 +46,14 @@ def test_a_keyword_that_is_misspelt_is_refused() -> None:
         onnx_migrate.migrate(opset=17)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         onnx_migrate.migrate("x.onnx", 17)  # type: ignore[call-arg]
+
+
+SWITCHES = [name for name, item in DECLARED.items() if item.type == "bool"]
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_text_is_no_value_of_a_switch(name: str) -> None:
+    """Every text would be true, also "no"."""
+    with pytest.raises(UsageError, match=f"{name}='no' is not known"):
+        Options(**{name: "no"})
+    assert getattr(Options(**{name: True}), name) is True
