@@ -74,27 +74,14 @@ def sdist(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sources() -> set[str]:
     """Return the files a wheel is to hold, by the names they have in it."""
-    package = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.py")}
-    passes = {f"onnx_migrate/{path.relative_to(ROOT)}" for path in (ROOT / "passes").rglob("*.py")}
-    tables = {
-        str(path.relative_to(ROOT))
-        for kind in ("toml", "jsonl")
-        for path in (ROOT / "onnx_migrate").rglob(f"*.{kind}")
+    kinds = ("*.py", "*.pyi", "*.toml", "*.jsonl", "*.mjs", "*.jinja")
+    package = {str(path.relative_to(ROOT)) for kind in kinds for path in (ROOT / "onnx_migrate").rglob(kind)}
+    passes = {
+        f"onnx_migrate/{path.relative_to(ROOT)}" for kind in kinds for path in (ROOT / "passes").rglob(kind)
     }
-    programs = {str(path.relative_to(ROOT)) for path in (ROOT / "onnx_migrate").rglob("*.mjs")}
-    templates = {
-        f"onnx_migrate/report/html/{name}.html.jinja"
-        for name in ("details", "inspection", "report", "two_models")
-    }
-    texts = {
-        "onnx_migrate/py.typed",
-        "onnx_migrate/options.pyi",
-        "onnx_migrate/report/feature_values.pyi",
-        "onnx_migrate/explanation/step_examples.txt",
-    }
-    data = texts | templates | programs
+    texts = {"onnx_migrate/py.typed", "onnx_migrate/explanation/step_examples.txt"}
     manual = {f"onnx_migrate-{__version__}.data/data/share/man/man1/onnx-migrate.1"}
-    return package | passes | tables | data | manual
+    return package | passes | texts | manual
 
 
 def files_in(wheel: Path) -> list[str]:
