@@ -181,6 +181,11 @@ def comparison(**more: Any) -> Comparison:
     [
         ({"differing": 0}, "  y  float32 2×3  bit-identical"),
         ({}, "  y  float32 2×3  differs by up to 25 % of the largest value (limit 50 %)"),
+        (
+            {"largest_absolute": 0.0, "largest_relative": 0.0},
+            "  y  float32 2×3  only the signs of zeros differ",
+        ),
+        ({"largest_relative": 0.0}, "  y  float32 2×3  differs by up to 0.5 (limit 1)"),
         ({"doubt": "rounding changes it"}, "  y  float32 2×3  rounding changes it"),
         (
             {"differing": 0, "left_out": 2},

@@ -153,6 +153,18 @@ def test_one_moved_element_is_none(kind: str, scaled: bool) -> None:
     assert "of 'folded', the weight of" in text
 
 
+@pytest.mark.parametrize(("units", "is_fold"), [(16, True), (600, False)])
+def test_a_fold_rounds_by_few_units_in_the_last_place(units: int, is_fold: bool) -> None:
+    """Every second element moves, so that no factor of a channel explains it."""
+
+    def move(weight: np.ndarray) -> np.ndarray:
+        moved = weight.astype(np.float64)
+        moved.flat[::2] *= 1 + units * 2.0**-24
+        return moved
+
+    assert (unscaled("Conv", move) == []) is is_fold
+
+
 def test_zeros_stay_zeros() -> None:
     def pruned(weight: np.ndarray) -> np.ndarray:
         weight[1, 2] = weight[3] = weight[0, 0, 0, 0] = 0

@@ -83,6 +83,12 @@ def test_probabilities_of_few_classes_are_scores() -> None:
     assert metrics((scores, scores[..., ::-1])).top1 == 0
 
 
+def test_rows_of_a_box_whose_sum_is_not_1_are_no_scores() -> None:
+    """A sum of float16 numbers is within 0.01 of 1; 0.95 is that of corners."""
+    corners = np.float32([[[0.2, 0.75], [0.9, 0.05]]])
+    assert metrics((corners, corners[..., ::-1])).rows == 0
+
+
 def test_nan_and_infinity_are_left_out_and_texts_have_no_figures_but_equality() -> None:
     a, b = np.float32([1, np.nan, np.inf, 2]), np.float32([1, np.nan, np.inf, np.nan])
     found = metrics((a, b))

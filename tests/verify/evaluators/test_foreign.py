@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -12,6 +14,7 @@ from onnx_migrate.verify import Runnable
 from onnx_migrate.verify.evaluators import EvaluationError, driver_facts
 from onnx_migrate.verify.evaluators.driver_facts import drivers
 from onnx_migrate.verify.evaluators.foreign import Foreign, ForeignProcess, NotInstalled, Place
+from tests.support.paths import ROOT
 from tests.verify.harness import RELU, net, runnable
 
 _DRIVER = """
@@ -120,3 +123,22 @@ def test_every_driver_has_a_title_and_a_figure_for_its_rounding():
     assert all(facts.floor >= 16 for facts in drivers().values())
     aliases = [name for facts in drivers().values() for name in facts.aliases]
     assert len({*aliases, *names}) == len(aliases) + len(names)
+
+
+def test_the_rounding_of_each_runtime_is_that_of_the_page_with_its_measurement():
+    page = (ROOT / "docs" / "proving.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split("|") for line in page.splitlines() if line.startswith("| ")]
+    floors = {row[0]: row[-1].strip().replace(",", "") for row in rows}
+    for facts in drivers().values():
+        (floor,) = {
+            value
+            for heads, value in floors.items()
+            for head in heads.split(",")
+            if names(head) == facts.title
+        }
+        assert float(floor) == facts.floor
+
+
+def names(head: str) -> str:
+    """Return the first cell of a row without the release: "tract 0.23.9" is "tract"."""
+    return re.sub(r" [\d.]+$", "", head.strip())
