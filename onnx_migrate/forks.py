@@ -34,7 +34,10 @@ _PACKAGES = frozenset(
         "multiprocessing",
     )
 )
-"""The packages that calls import. A host may run its main loop within the import of another, which never ends."""
+"""The packages that calls import, beside the standard library, whose modules numpy and Python itself import on first use.
+
+A host may run its main loop within the import of another package, which never ends.
+"""
 
 
 def import_what_locks() -> None:
@@ -52,7 +55,8 @@ def imported_by_others() -> bool:
     )  # of CPython; there is no public way
     own = get_ident()
     for name, reference in list(locks.items()):
-        if name.partition(".")[0] in _PACKAGES:
+        package = name.partition(".")[0]
+        if package in _PACKAGES or package in sys.stdlib_module_names:
             owner = getattr(reference(), "owner", None)
             if owner is not None and owner != own:
                 return True

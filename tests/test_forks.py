@@ -52,6 +52,14 @@ def test_a_module_that_calls_need_is_whole_in_the_fork(
     assert forked_import(slow_module) == 0
 
 
+def test_a_module_of_the_standard_library_is_whole_in_the_fork(
+    slow_module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as encodings.idna, which Python imports with the first text that needs it."""
+    monkeypatch.setattr(sys, "stdlib_module_names", sys.stdlib_module_names | {slow_module})
+    assert forked_import(slow_module) == 0
+
+
 def test_the_end_of_another_import_is_not_waited_for(slow_module: str) -> None:
     """It may be that of the host's main loop, which never ends. What becomes of the fork is the host's matter."""
     start = time.monotonic()

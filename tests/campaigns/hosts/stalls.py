@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import signal
@@ -82,6 +83,8 @@ class Rounds:
         if child == 0:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(int(self.patience))
+            # A fork that hangs prints where, before the alarm ends it.
+            faulthandler.dump_traceback_later(max(0.1, self.patience - 2))
             try:
                 task()
                 os._exit(0)
