@@ -52,6 +52,13 @@ def test_by_sizes(kind: str, mode: str, sizes: list[int]) -> None:
     check_down(proto, 10, variants=("symbolic",), rtol=CLOSE, atol=CLOSE)
 
 
+@pytest.mark.parametrize("sizes", [[1, 2, 8, 16], [1, 2, 3, 7], [1, 2, 5, 9], [1, 2, 1, 1]])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_the_coordinates_that_opset_13_removed(mode: str, sizes: list[int]) -> None:
+    proto = resize(sizes=sizes, mode=mode, coordinate_transformation_mode="tf_half_pixel_for_nn", opset=11)
+    check_down(proto, 10, 9, refused=UNRANKED, variants=("plain", "unranked", "if", "function"))
+
+
 @pytest.mark.parametrize("scales", [[1, 1, 1.7, 2.3], [1, 1, 0.6, 0.45], [1, 1, 1.3, 0.7], [1, 1, 3, 2]])
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,9 @@ def test_steps_write_the_operators_of_the_file() -> None:
     assert (
         written_operators.FILE.read_text(encoding="utf-8").splitlines()
         == written_operators.text().splitlines()
-    ), "if you want this change, run python -m tools.steps.written_operators"
+    ), (
+        "first see that a test compares the numbers; if you want this change, run python -m tools.steps.written_operators"
+    )
 
 
 def test_the_examples_of_explain_are_what_steps_do() -> None:
