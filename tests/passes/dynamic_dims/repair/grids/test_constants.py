@@ -34,6 +34,16 @@ def _with_table_of(nodes: list[onnx.NodeProto], **constants: Array) -> onnx.Mode
     return source
 
 
+def require_refused_in_little_memory(source: onnx.ModelProto) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(CannotMigrate, match="'scaled'"):
+            opened(source)
+        assert tracemalloc.get_traced_memory()[1] < _MEGABYTES
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("operator", ["MatMul", "Pow", "Add"])
 def test_a_product_of_a_long_and_a_wide_constant_is_not_computed(operator: str) -> None:
     """The inputs have few numbers, and the output has 25 million."""
@@ -46,14 +56,7 @@ def test_a_product_of_a_long_and_a_wide_constant_is_not_computed(operator: str) 
         long=np.ones((5000, 1), np.float32),
         wide=np.ones((1, 5000), np.float32),
     )
-    tracemalloc.start()
-
-    try:
-        with pytest.raises(CannotMigrate, match="'scaled'"):
-            opened(source)
-        assert tracemalloc.get_traced_memory()[1] < _MEGABYTES
-    finally:
-        tracemalloc.stop()
+    require_refused_in_little_memory(source)
 
 
 _READERS: dict[str, list[onnx.NodeProto]] = {
@@ -85,14 +88,7 @@ def test_lengths_that_follow_from_elements_count_too(operator: str) -> None:
         expanded=np.array([1, 5000], np.int64),
         repeats=np.array([5000, 1], np.int64),
     )
-    tracemalloc.start()
-
-    try:
-        with pytest.raises(CannotMigrate, match="'scaled'"):
-            opened(source)
-        assert tracemalloc.get_traced_memory()[1] < _MEGABYTES
-    finally:
-        tracemalloc.stop()
+    require_refused_in_little_memory(source)
 
 
 def test_an_attribute_that_each_call_of_a_function_sets_is_no_constant() -> None:
