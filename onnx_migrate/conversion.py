@@ -100,8 +100,7 @@ def _checked(model: object, target_version: object, ir_version: str, *, in_place
         )
     if ir_version not in ("fit", "keep"):
         raise UsageError(f"ir_version={ir_version!r} is not known", hint='it is "fit" or "keep"')
-    kind = files.kind_of(model) if in_place else None
-    if in_place and not (isinstance(model, onnx.ModelProto) or (kind and kind.gives_back)):
+    if in_place and not (isinstance(model, onnx.ModelProto) or files.returned_kind(model)):
         raise UsageError(
             f"a {type(model).__name__} cannot be converted in place",
             hint="give a ModelProto or an onnx_ir.Model, or leave in_place out",
@@ -143,7 +142,7 @@ def _pipeline(opset: int, *, keep: bool) -> Pipeline:
 
 def _given_back(model: object, source: Model, result: Model, *, in_place: bool) -> object:
     """Return the result in the form of the argument; with `in_place`, return the argument itself."""
-    kind = None if source.source_object is None else files.kind_of(source.source_object)
+    kind = files.returned_kind(source.source_object)
     if kind:
         converted = kind.given_back(result, model)
         if not in_place:

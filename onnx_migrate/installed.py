@@ -1,13 +1,15 @@
-"""Loads what installed packages offer by entry points: features, and plug-ins with steps."""
+"""Loads what packages offer: installed ones by entry points, folders of this package by an object of one name in each file."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from onnx_migrate.errors import UsageError
+from onnx_migrate.safe_open.paths import submodules
 
-__all__ = ["load_installed", "not_loadable"]
+__all__ = ["load_installed", "not_loadable", "objects_in"]
 
 
 def load_installed(group: str, kind: str) -> dict[str, Any]:
@@ -32,3 +34,9 @@ def not_loadable(kind: str, name: str, module: str, error: Exception) -> UsageEr
         code="plugin-failed",
         hint="fix it, or uninstall the package",
     )
+
+
+def objects_in(package: str, name: str) -> tuple[Any, ...]:
+    """Return the objects of this name of all modules in a package that have one, in the order of the modules' names."""
+    modules = [import_module(f"{package}.{module}") for module in submodules(import_module(package))]
+    return tuple(getattr(module, name) for module in modules if hasattr(module, name))

@@ -66,7 +66,7 @@ class Migration(Generic[M]):
 
     def _given_back(self, model: Model) -> M:
         source = self.original.source_object
-        kind = None if source is None else files.kind_of(source)
+        kind = files.returned_kind(source)
         return cast("M", kind.given_back(model, source) if kind else files.inline(model))
 
     @property

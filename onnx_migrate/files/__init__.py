@@ -9,7 +9,7 @@ from onnx_migrate.lazy_names import lazy_names
 if TYPE_CHECKING:
     from onnx_migrate.files.destination import check_not_source, check_target
     from onnx_migrate.files.equality import equal
-    from onnx_migrate.files.kinds import kind_of
+    from onnx_migrate.files.kinds import returned_kind
     from onnx_migrate.files.loading import load
     from onnx_migrate.files.places import ensure_local
     from onnx_migrate.files.protos import inline
@@ -30,10 +30,10 @@ __all__ = [
     "ensure_local",
     "equal",
     "inline",
-    "kind_of",
     "load",
     "published",
     "rest_path",
+    "returned_kind",
     "save",
     "write",
 ]
@@ -43,7 +43,7 @@ __getattr__ = lazy_names(
     {
         "destination": "check_not_source check_target",
         "equality": "equal",
-        "kinds": "kind_of",
+        "kinds": "returned_kind",
         "loading": "load",
         "places": "ensure_local",
         "protos": "inline",

@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.kinds import kind_of
+from onnx_migrate.files.kinds import ReturnedKind, kind_of
 from onnx_migrate.files.places import LocalCopy, ensure_local
 from onnx_migrate.files.protos import structure_of
 from onnx_migrate.files.reading import Source, content_of, from_path, parse_bytes, require_graph, require_text
@@ -81,7 +81,7 @@ def load(source: Source, *, allow_missing_data: bool = False) -> Model:
         origin=tuple(origin),
         stamp=weights.stamp,
         load_seconds=seconds,
-        source_object=content if kind and kind.gives_back else None,
+        source_object=content if isinstance(kind, ReturnedKind) else None,
     )
 
 

@@ -5,19 +5,17 @@ To add one, write a file here with a subclass of `ModelKind`, and an object of i
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from functools import cache
-from importlib import import_module
 from typing import Any, ClassVar
 
 import onnx
 
+from onnx_migrate.installed import objects_in
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.weights import Weights
-from onnx_migrate.safe_open.paths import submodules
 
-__all__ = ["ModelKind", "kind_of", "kinds"]
+__all__ = ["ModelKind", "ReturnedKind", "kind_of", "kinds", "returned_kind"]
 
 
 class ModelKind(ABC):
@@ -25,8 +23,6 @@ class ModelKind(ABC):
 
     title: ClassVar[str]
     """The kind in messages, such as "an onnx_ir.Model"."""
-    gives_back: ClassVar[bool] = False
-    """Whether a result is given back as an object of this kind; else it is a ModelProto."""
 
     @abstractmethod
     def holds(self, source: object) -> bool:
@@ -39,22 +35,31 @@ class ModelKind(ABC):
         Raises LoadError where its library cannot write the model.
         """
 
+
+class ReturnedKind(ModelKind):
+    """A kind of object as which the caller gets the result; for other sources the result is a ModelProto."""
+
+    @abstractmethod
     def given_back(self, result: Model, source: Any) -> Any:
         """Return a result as a new object of the kind of `source`. Raises LoadError if a file with new weights is gone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def replace_content(self, source: Any, content: Any) -> None:
         """Give an object the content of another one of its kind, in place."""
-        raise NotImplementedError
 
 
 @cache
 def kinds() -> tuple[ModelKind, ...]:
     """Return the kinds of all files in this folder."""
-    modules = [import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__]))]
-    return tuple(module.KIND for module in modules)
+    return objects_in(__name__, "KIND")
 
 
 def kind_of(source: object) -> ModelKind | None:
     """Return the kind of an object, None for other sources of a model."""
     return next((kind for kind in kinds() if kind.holds(source)), None)
+
+
+def returned_kind(source: object | None) -> ReturnedKind | None:
+    """Return the kind as which the result for a source is given back, None where it is a ModelProto."""
+    kind = None if source is None else kind_of(source)
+    return kind if isinstance(kind, ReturnedKind) else None

@@ -16,7 +16,7 @@ from onnx import TensorProto
 
 from onnx_migrate.advice import Advice
 from onnx_migrate.errors import LoadError
-from onnx_migrate.files.kinds import ModelKind
+from onnx_migrate.files.kinds import ReturnedKind
 from onnx_migrate.model.model import Model
 from onnx_migrate.model.payloads import ObjectPayload, byte_size
 from onnx_migrate.model.tensors import tensors
@@ -28,9 +28,8 @@ _IN_MEMORY = ("Tensor", "TensorProtoTensor", "StringTensor", "PackedTensor")
 """Classes of onnx_ir whose values are already in memory."""
 
 
-class _IrModel(ModelKind):
+class _IrModel(ReturnedKind):
     title = "an onnx_ir.Model"
-    gives_back = True
 
     def holds(self, source: object) -> bool:
         kind = type(source)

@@ -7,17 +7,15 @@ name in it.
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from onnx import TensorProto
 
 from onnx_migrate.errors import UsageError
-from onnx_migrate.safe_open.paths import submodules
+from onnx_migrate.installed import objects_in
 from onnx_migrate.url import is_url, resolve_file_url
 
 __all__ = ["IN_PLACE", "LocalCopy", "Place", "ensure_local", "place_of"]
@@ -70,8 +68,7 @@ class Place(ABC):
 
 @cache
 def _places() -> tuple[Place, ...]:
-    modules = [import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__]))]
-    return tuple(module.PLACE for module in modules if hasattr(module, "PLACE"))
+    return objects_in(__name__, "PLACE")
 
 
 def place_of(name: str) -> Place | None:

@@ -17,12 +17,10 @@ file: it need not be installed. Add tests/verify/evaluators/test_NAME.py beside 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import import_module
 
-from onnx_migrate.safe_open.paths import submodules
+from onnx_migrate.installed import objects_in
 from onnx_migrate.verify.evaluators.configurations import (
     COARSE,
     LEVELS,
@@ -69,6 +67,6 @@ def open_model(runnable: Runnable, configuration: str, inner: Iterable[str] = ()
 @cache
 def _loaders() -> Mapping[str, Callable[[Runnable], Evaluator]]:
     loaders: dict[str, Callable[[Runnable], Evaluator]] = {}
-    for module in submodules(sys.modules[__name__]):
-        loaders.update(getattr(import_module(f"{__name__}.{module}"), "LOADERS", {}))
+    for own in objects_in(__name__, "LOADERS"):
+        loaders.update(own)
     return loaders

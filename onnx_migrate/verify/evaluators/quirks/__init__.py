@@ -5,13 +5,11 @@ Each file with a `QUIRK` is one of them; the others in this folder are its parts
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 
-from onnx_migrate.safe_open.paths import submodules
+from onnx_migrate.installed import objects_in
 from onnx_migrate.verify.evaluators.interface import Runnable
 
 __all__ = ["Quirk", "Rewritten", "quirks", "without_quirks"]
@@ -41,8 +39,7 @@ class Quirk:
 @cache
 def quirks() -> tuple[Quirk, ...]:
     """Return the quirks of all files in this folder, in the order of the files' names."""
-    modules = [import_module(f"{__name__}.{name}") for name in sorted(submodules(sys.modules[__name__]))]
-    return tuple(module.QUIRK for module in modules if hasattr(module, "QUIRK"))
+    return objects_in(__name__, "QUIRK")
 
 
 def without_quirks(runnable: Runnable, *, optimize: bool) -> Rewritten:
