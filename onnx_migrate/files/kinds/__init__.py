@@ -23,6 +23,8 @@ class ModelKind(ABC):
 
     title: ClassVar[str]
     """The kind in messages, such as "an onnx_ir.Model"."""
+    by_attribute: ClassVar[bool] = False
+    """Whether an attribute tells the kind: a graphsurgeon Graph prints an error if somebody asks it for an unknown attribute."""
 
     @abstractmethod
     def holds(self, source: object) -> bool:
@@ -50,8 +52,8 @@ class ReturnedKind(ModelKind):
 
 @cache
 def kinds() -> tuple[ModelKind, ...]:
-    """Return the kinds of all files in this folder."""
-    return objects_in(__name__, "KIND")
+    """Return the kinds of all files in this folder, those with an attribute of their own last."""
+    return tuple(sorted(objects_in(__name__, "KIND"), key=lambda kind: kind.by_attribute))
 
 
 def kind_of(source: object) -> ModelKind | None:

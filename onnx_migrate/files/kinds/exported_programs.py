@@ -15,6 +15,7 @@ __all__ = ["KIND"]
 
 class _ExportedProgram(ModelKind):
     title = "the result of torch.onnx.export(dynamo=True)"
+    by_attribute = True
 
     def holds(self, source: object) -> bool:
         return isinstance(getattr(source, "model_proto", None), onnx.ModelProto)

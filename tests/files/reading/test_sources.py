@@ -25,7 +25,7 @@ from onnx_migrate.files.wire.protobuf import header
 from onnx_migrate.model.weights import Weights
 from tests.files.feature_models import model, plain, weight
 from tests.files.refusals import refusal
-from tests.support.skips import Elsewhere, skip_if
+from tests.support.skips import Elsewhere, import_or_skip, skip_if
 
 
 class Exported:
@@ -88,6 +88,17 @@ def test_what_holds_a_model_is_brought_to_a_path_a_buffer_or_a_proto(tmp_path: P
     exported = Exported(proto)
     assert content_of(exported) == (exported, "<Exported>")
     assert content_of(io.BytesIO(data)) == (data, "<bytes>")
+
+
+def test_a_graphsurgeon_graph_is_read_without_a_message(capfd: pytest.CaptureFixture[str]) -> None:
+    """A Graph prints an error for an attribute that it does not have, as `model_proto` of other kinds."""
+    gs = import_or_skip("onnx_graphsurgeon", Elsewhere.INSTALLED)
+    graph = gs.import_onnx(plain())
+    capfd.readouterr()
+    assert content_of(graph) == (graph, "<Graph>")
+    load(graph)
+    printed = capfd.readouterr()
+    assert "model_proto" not in printed.out + printed.err
 
 
 ENDLESS = {
